@@ -1,0 +1,102 @@
+"""The four generated sets that the benchmarks and the documentation use.
+
+==== ========= ======== ======== ==================================================================
+name      rows columns  clusters what it is
+==== ========= ======== ======== ==================================================================
+a      100,000        2       50 many blobs in the plane, some overlapping
+b      312,320      128      100 overlapping blobs in 16 dimensions, rotated into 128; float32
+c       20,000       32      500 many small blobs, far apart
+d    1,000,000        8       30 few large blobs, far apart
+==== ========= ======== ======== ==================================================================
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["BenchmarkSet", "benchmark_set"]
+
+
+class BenchmarkSet(NamedTuple):
+    """Rows and the truth they were drawn from."""
+
+    X: np.ndarray  # (n_rows, n_features)
+    centers: np.ndarray  # (n_clusters, n_features)
+    labels: np.ndarray  # (n_rows,), the index of each row's center
+
+
+class _Recipe(NamedTuple):
+    n_rows: int
+    n_clusters: int
+    n_dimensions: int
+    draw_centers: Callable[[np.random.RandomState, tuple[int, int]], np.ndarray]
+    deviation: float
+
+
+_RECIPES = {
+    "a": _Recipe(100_000, 50, 2, lambda random, shape: random.uniform(0, 20, shape), 0.5),
+    "b": _Recipe(312_320, 100, 16, lambda random, shape: 1.5 * random.standard_normal(shape), 1.0),
+    "c": _Recipe(20_000, 500, 32, lambda random, shape: random.standard_normal(shape), 0.3),
+    "d": _Recipe(1_000_000, 30, 8, lambda random, shape: random.uniform(-10, 10, shape), 1.0),
+}
+
+_N_ROTATED = 128  # columns of set b
+_ROTATED_NOISE = 0.1
+_BLOCK_ROWS = 16_384
+
+
+def benchmark_set(name: str, n_rows: int | None = None) -> BenchmarkSet:
+    """Draw one of the benchmark sets; the same rows every time.
+
+    Parameters
+    ----------
+    name : {'a', 'b', 'c', 'd'}
+        Which set; the table at the top of this module describes them.
+    n_rows : int, optional
+        How many rows to draw around the same centers; by default as many as the table says.
+
+    Returns
+    -------
+    BenchmarkSet
+        The rows ``X``, the true ``centers`` and the true ``labels``.
+
+    Examples
+    --------
+    >>> from countless.datasets import benchmark_set
+    >>> X, centers, labels = benchmark_set("c", n_rows=1000)
+    >>> X.shape, centers.shape, labels.shape
+    ((1000, 32), (500, 32), (1000,))
+    """
+    if name not in _RECIPES:
+        raise ValueError(f"name must be one of {', '.join(_RECIPES)}; got {name!r}")
+    recipe = _RECIPES[name]
+    n_rows = recipe.n_rows if n_rows is None else n_rows
+    if n_rows < 1:
+        raise ValueError(f"n_rows must be at least 1; got {n_rows}")
+    # RandomState, because its stream is the same in every version of NumPy.
+    random = np.random.RandomState(0)
+    centers = recipe.draw_centers(random, (recipe.n_clusters, recipe.n_dimensions))
+    frame = _orthonormal_frame(random, recipe.n_dimensions) if name == "b" else None
+    labels = random.randint(recipe.n_clusters, size=n_rows)
+    X = random.standard_normal((n_rows, recipe.n_dimensions))
+    X *= recipe.deviation
+    X += centers[labels]
+    if frame is None:
+        return BenchmarkSet(X, centers, labels)
+    return BenchmarkSet(_rotated(random, X, frame), centers @ frame, labels)
+
+
+def _orthonormal_frame(random: np.random.RandomState, n_dimensions: int) -> np.ndarray:
+    """Draw ``n_dimensions`` orthonormal directions, one a row, in the rotated space."""
+    return np.linalg.qr(random.standard_normal((_N_ROTATED, n_dimensions)))[0].T
+
+
+def _rotated(random: np.random.RandomState, X: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Rotate rows into the wider space and add noise there; in blocks, to spare memory."""
+    rotated = np.empty((len(X), _N_ROTATED), dtype=np.float32)
+    for start in range(0, len(X), _BLOCK_ROWS):
+        block = X[start : start + _BLOCK_ROWS] @ frame
+        block += _ROTATED_NOISE * random.standard_normal(block.shape)
+        rotated[start : start + _BLOCK_ROWS] = block
+    return rotated

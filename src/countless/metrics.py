@@ -1,0 +1,120 @@
+"""How well two clusterings of the same rows agree.
+
+Purity and variation of information are computed here, from the contingency table of the two
+clusterings; the other measures are scikit-learn's, under the same roof.
+
+References
+----------
+.. [1] K. P. Murphy, "Machine Learning: A Probabilistic Perspective", section 25.1.2, 2012.
+.. [2] M. Meila, "Comparing clusterings: an axiomatic view", ICML 2005.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    mutual_info_score,
+    normalized_mutual_info_score,
+    rand_score,
+)
+from sklearn.metrics.cluster import contingency_matrix
+
+__all__ = [
+    "adjusted_mutual_info_score",
+    "adjusted_rand_score",
+    "mutual_info_score",
+    "normalized_mutual_info_score",
+    "purity",
+    "rand_score",
+    "variation_of_information",
+]
+
+
+def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of rows that belong to the most frequent class of their cluster.
+
+    Purity does not charge for clusters: one cluster per row has purity 1. Read it next to a
+    measure that does, such as :func:`variation_of_information`.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        The class of each row.
+    labels_pred : array-like of shape (n_samples,)
+        The cluster of each row.
+
+    Returns
+    -------
+    float
+        Above 0, and 1 when no cluster mixes classes.
+
+    Examples
+    --------
+    >>> from countless.metrics import purity
+    >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
+    0.75
+    """
+    table = _contingency(labels_true, labels_pred)
+    return float(table.max(axis=0).sum() / table.sum())
+
+
+def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Information, in nats, that the two clusterings do not share: H(U | V) + H(V | U).
+
+    It is a metric on partitions: symmetric, zero only for equal partitions, and it satisfies the
+    triangle inequality. It is at most ``log(n_samples)``.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        One clustering.
+    labels_pred : array-like of shape (n_samples,)
+        The other; swapping the two changes nothing.
+
+    Returns
+    -------
+    float
+        Zero when the two put the same rows together, whatever the labels are called.
+
+    Examples
+    --------
+    >>> from countless.metrics import variation_of_information
+    >>> variation_of_information([0, 0, 1, 1], ["x", "x", "y", "y"])
+    0.0
+    >>> round(variation_of_information([0, 0, 1, 1], [0, 0, 0, 0]), 4)
+    0.6931
+    """
+    table = _contingency(labels_true, labels_pred).tocoo()
+    shared = table.data
+    class_size = np.asarray(table.sum(axis=1)).ravel()[table.row]
+    cluster_size = np.asarray(table.sum(axis=0)).ravel()[table.col]
+    # No term is negative and equal partitions give log(1), so nothing cancels: zero is exact.
+    terms = shared * (np.log(class_size / shared) + np.log(cluster_size / shared))
+    return float(terms.sum() / shared.sum())
+
+
+def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> csr_matrix:
+    """Count the rows of each class (table row) in each cluster (table column)."""
+    classes = _labels("labels_true", labels_true)
+    clusters = _labels("labels_pred", labels_pred)
+    if len(classes) != len(clusters):
+        raise ValueError(
+            f"labels_true has {len(classes)} labels and labels_pred has {len(clusters)}: "
+            "both need one label per row"
+        )
+    return contingency_matrix(classes, clusters, sparse=True)
+
+
+def _labels(name: str, labels: ArrayLike) -> np.ndarray:
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got an array of shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty")
+    # NaN differs from itself, so each would count as a cluster; None cannot be sorted.
+    missing = (array != array) | (array == None)  # noqa: E711 - compares element by element
+    if missing.any():
+        raise ValueError(f"{name} has no label at row {int(missing.argmax())}")
+    return array
