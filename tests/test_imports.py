@@ -76,6 +76,13 @@ def test_imports_point_down(path):
     assert not upwards, f"{name_of(path)} imports {upwards}, which stand above it"
 
 
+@pytest.mark.parametrize("path", INSIDE, ids=name_of)
+def test_modules_import_from_each_other_and_not_from_the_top(path):
+    # The lazy public names would hide which part is meant.
+    lazy = {"countless", *(f"countless.{name}" for name in countless.__all__)}
+    assert not set(imported(path)) & (lazy - {"countless.__version__"})
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=name_of)
 def test_kernels_import_numpy_and_numba_only(path):
     outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)
