@@ -1,40 +1,46 @@
-# Every target makes the virtual environment it needs; only Python 3.11+, make and a package index are assumed.
-PYTHON ?= $(shell command -v python3 || command -v python)
-VENV   := .venv
-BIN    := $(VENV)/bin
+# Each target makes the environment it needs: Python 3.11+, make and a package index are enough.
+VENV := .venv
+BIN  := $(VENV)/bin
+
+# The first interpreter that is new enough; `make PYTHON=...` overrides it.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11
+PYTHON     ?= $(shell for name in $(CANDIDATES); do \
+                "$$name" -c '$(NEW_ENOUGH)' 2>/dev/null && echo "$$name" && break; done)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs bench clean
+.NOTPARALLEL:  # two installations into one environment would break each other
 
-help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+help:  ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
 
-demo: $(VENV)/all.stamp  ## cluster a table without naming k; results in demo-output/
+demo: $(VENV)/all.installed  ## cluster a table without naming k; results in demo-output/
 	$(BIN)/countless demo --out demo-output --force
 
-test: $(VENV)/test.stamp  ## run the tests and report coverage
+test: $(VENV)/test.installed  ## run the tests and report coverage
 	$(BIN)/python -m pytest --cov
 
-lint: $(VENV)/test.stamp $(VENV)/lint.stamp  ## check style and types
+lint: $(VENV)/lint.installed  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(VENV)/docs.stamp  ## build the site into site/
-	$(BIN)/mkdocs build --strict --quiet
+docs: $(VENV)/docs.installed  ## build the site into docs/_build/html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 
-bench: $(VENV)/bench.stamp  ## time DP-means beside its peers
+bench: $(VENV)/bench.installed  ## time DP-means beside its peers
 	$(BIN)/python benchmarks/dp_means.py
 
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) site demo-output .coverage .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo-output docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-# A stamp stands for one installed extra; it is made again when pyproject.toml changes.
-$(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+# One stamp per extra; a changed pyproject.toml installs it again.
+$(VENV)/%.installed: pyproject.toml | $(VENV)/created
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-$(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "countless needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/created:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
