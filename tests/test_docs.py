@@ -1,0 +1,61 @@
+"""The code in the documentation runs, and prints what the documentation says."""
+
+import doctest
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+ROOT = Path(__file__).parent.parent
+FENCED = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [
+    page
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+    if FENCED.search(page.read_text(encoding="utf-8"))
+]
+
+
+def run_page(page: Path) -> ModuleType:
+    """Run a page's blocks from top to bottom as one module, and return it."""
+    text = page.read_text(encoding="utf-8")
+    module = ModuleType("documentation_page")
+    namespace = vars(module)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for block in FENCED.finditer(text):
+        language, code = block.groups()
+        line = text.count("\n", 0, block.start()) + 1
+        if language == "python":
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
+        else:
+            test = doctest.DocTestParser().get_doctest(code, namespace, page.name, str(page), line)
+            runner.run(test, clear_globs=False)
+            namespace.update(test.globs)
+    assert runner.summarize(verbose=False).failed == 0, "see the captured output"
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_estimator_skeleton_keeps_the_scikit_learn_contract(monkeypatch):
+    page = run_page(ROOT / "CONTRIBUTING.md")
+    monkeypatch.setitem(sys.modules, page.__name__, page)  # so that it can be pickled
+    check_estimator(page.LeaderClustering())
+
+
+def test_wrong_output_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
+    with pytest.raises(AssertionError, match="see the captured output"):
+        run_page(page)
