@@ -1,0 +1,1 @@
+"""Tables in, labels and models out: what the command reads and writes."""

@@ -1,0 +1,198 @@
+"""What each column of a table is, and whether it takes part in the clustering."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import InputError
+from .table import Numbers, Table, Unusable, Words, listing
+
+MANY_LEVELS = 100
+NEARLY_ALL = 0.9
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the user says about the columns; no ``columns`` means all of them.
+
+    Examples
+    --------
+    >>> Roles(exclude=("class",)).set_aside()
+    {'class': '--exclude'}
+    """
+
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    id: str | None = None
+    weight: str | None = None
+    compare: str | None = None
+
+    def set_aside(self) -> dict[str, str]:
+        """Return the columns that have another part to play, and the option that said so."""
+        aside = dict.fromkeys(self.exclude, "--exclude")
+        for option in ("id", "weight", "compare"):
+            if name := getattr(self, option):
+                aside[name] = f"--{option}"
+        return aside
+
+
+class ColumnFacts(NamedTuple):
+    """One column: what it is, how many gaps it has, and why it is left out, if it is."""
+
+    name: str
+    kind: str
+    n_gaps: int
+    n_distinct: int | None
+    left_out: str | None
+
+    @property
+    def used(self) -> bool:
+        """Whether the column takes part in the clustering."""
+        return self.left_out is None
+
+
+def named_columns(table: Table, given: Iterable[str]) -> tuple[str, ...]:
+    """Turn what was typed into column names: each is a name, or names separated by commas.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column = Numbers(np.zeros(1))
+    >>> table = Table("t", {"a": column, "b": column, "x, y": column}, n_rows=1)
+    >>> named_columns(table, ["a,b", "x, y"])
+    ('a', 'b', 'x, y')
+    """
+    names: list[str] = []
+    for text in given:
+        names += [text] if text in table.columns else [part.strip() for part in text.split(",")]
+    for name in names:
+        if name not in table.columns:
+            close = get_close_matches(name, table.columns, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {listing(table.columns)}"
+            raise InputError(f"{table.source} has no column {name!r}; {hint}")
+    return tuple(dict.fromkeys(names))
+
+
+def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
+    """Say what each column is and whether it is used.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    roles : Roles
+        What the user said about the columns, in names the table has.
+
+    Returns
+    -------
+    list of ColumnFacts
+        In the table's order.
+
+    Raises
+    ------
+    InputError
+        When a column asked for by name cannot be used, or no column is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table("t", {"x": Numbers(np.array([1.0, 2.5])), "y": Numbers(np.ones(2))}, n_rows=2)
+    >>> [(column.name, column.kind, column.used) for column in examine_columns(table, Roles())]
+    [('x', 'numeric', True), ('y', 'constant', False)]
+    """
+    aside = roles.set_aside()
+    for name in (*roles.columns, *roles.categorical):
+        if name in aside:
+            raise InputError(f"column {name!r} cannot be both used and set aside by {aside[name]}")
+    facts = []
+    for name in table.columns:
+        found = _facts(table, name, forced=name in roles.categorical)
+        if name in aside:
+            found = found._replace(left_out=aside[name])
+        elif roles.columns and name not in (*roles.columns, *roles.categorical):
+            found = found._replace(left_out="not in --columns")
+        elif name in (*roles.columns, *roles.categorical):
+            _refuse_useless(found)
+        if found.used and name not in roles.categorical:
+            _refuse_nearly_numbers(table, name)
+        facts.append(found)
+    if not any(column.used for column in facts):
+        kinds = listing(f"{column.name!r} ({column.kind})" for column in facts)
+        raise InputError(f"{table.source} has no column to cluster by: {kinds}")
+    return facts
+
+
+def _facts(table: Table, name: str, forced: bool) -> ColumnFacts:
+    column = table.columns[name]
+    if isinstance(column, Unusable):
+        kind = "empty" if column.what == "nothing" else "other"
+        return ColumnFacts(name, kind, column.n_gaps, None, f"holds {column.what}")
+    n_gaps = int(column.gaps.sum())
+    present = table.n_rows - n_gaps
+    if isinstance(column, Numbers):
+        return _number_facts(name, column, n_gaps)
+    n_distinct = len(column.levels)
+    left_out = None
+    kind = "categorical"
+    if present == 0:
+        kind, left_out = "empty", "holds nothing"
+    elif n_distinct == 1:
+        kind, left_out = "constant", f"always {column.levels[0]!r}"
+    elif forced:
+        pass
+    elif n_distinct == present or n_distinct > max(10, present / 2):
+        kind, left_out = "identifier", f"{n_distinct} different values in {present} rows"
+    elif n_distinct > MANY_LEVELS:
+        kind, left_out = "text", f"{n_distinct} different values"
+    return ColumnFacts(name, kind, n_gaps, n_distinct, left_out)
+
+
+def _number_facts(name: str, column: Numbers, n_gaps: int) -> ColumnFacts:
+    values = column.values[~column.gaps] if n_gaps else column.values
+    if len(values) == 0:
+        return ColumnFacts(name, "empty", n_gaps, 0, "holds nothing")
+    if values.min() == values.max():
+        return ColumnFacts(name, "constant", n_gaps, 1, f"always {values[0]:g}")
+    counting = values[0] + np.arange(len(values))
+    if not n_gaps and values[0] in (0, 1) and len(values) > 2 and np.array_equal(values, counting):
+        return ColumnFacts(name, "identifier", 0, len(values), "counts the rows")
+    return ColumnFacts(name, "numeric", n_gaps, None, None)
+
+
+def _refuse_useless(found: ColumnFacts) -> None:
+    if found.used:
+        return
+    hint = ""
+    if found.kind == "identifier":
+        hint = f"; --id {found.name} labels the rows by it"
+    elif found.kind == "text":
+        hint = f"; --categorical {found.name} uses it all the same"
+    raise InputError(f"column {found.name!r} is {found.kind} ({found.left_out}){hint}")
+
+
+def _refuse_nearly_numbers(table: Table, name: str) -> None:
+    """Refuse a column of numbers in which a few cells are words: more often a slip than a wish."""
+    column = table.columns[name]
+    if not isinstance(column, Words):
+        return
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+    for pattern, hint in ((_NUMBER, ""), (_COMMA_NUMBER, "; say --decimal ,")):
+        fits = np.array([pattern.fullmatch(level) is not None for level in column.levels])
+        if counts[fits].sum() < NEARLY_ALL * counts.sum():
+            continue
+        if hint:
+            raise InputError(f"column {name!r} holds numbers with a decimal comma{hint}")
+        row = int(np.flatnonzero(np.isin(column.codes, np.flatnonzero(~fits)))[0])
+        raise InputError(
+            f"column {name!r}, row {row + 1} is {column.levels[column.codes[row]]!r}, "
+            f"but {counts[fits].sum()} other rows hold numbers; mend it, or say "
+            f"--exclude {name} or --categorical {name}"
+        )

@@ -1,0 +1,74 @@
+"""Reading one ``.npy`` array whose size and type are checked before memory is taken for it."""
+
+import os
+from math import prod
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+
+class Header(NamedTuple):
+    """What an ``.npy`` file says of its array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    fortran: bool
+
+
+def read_npy(file: BinaryIO, kinds: str = "fiub") -> np.ndarray:
+    """Read an array of plain numbers from a seekable file.
+
+    Parameters
+    ----------
+    file : binary file
+        Positioned at the start of the array; nothing may follow the array.
+    kinds : str, default='fiub'
+        The NumPy kind letters that are accepted.
+
+    Returns
+    -------
+    ndarray
+        In the machine's byte order, and owned by the caller.
+
+    Raises
+    ------
+    ValueError
+        When the header is not one, the type is not accepted, or the bytes that follow the header
+        are not exactly those the shape needs.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.arange(3.0))
+    >>> _ = file.seek(0)
+    >>> read_npy(file)
+    array([0., 1., 2.])
+    """
+    header = _read_header(file)
+    if header.dtype.kind not in kinds or header.dtype.fields is not None:
+        raise ValueError(f"holds {header.dtype}, not plain numbers")
+    start = file.tell()
+    present = file.seek(0, os.SEEK_END) - start
+    expected = prod(header.shape) * header.dtype.itemsize
+    if present != expected:
+        raise ValueError(f"has {present} bytes of data, its header says {expected}")
+    file.seek(start)
+    # A bytearray keeps the array writable, as arrays from np.load are.
+    flat = np.frombuffer(bytearray(file.read(expected)), dtype=header.dtype)
+    array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    return array.astype(header.dtype.newbyteorder("="), copy=False)
+
+
+def _read_header(file: BinaryIO) -> Header:
+    readers = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+    try:
+        version = npy_format.read_magic(file)
+        shape, fortran, dtype = readers[version](file)
+    except (KeyError, TypeError, OverflowError, SyntaxError) as error:
+        raise ValueError(f"has no readable header ({error})") from error
+    if any(length < 0 for length in shape):
+        raise ValueError(f"has the impossible shape {shape}")
+    return Header(shape, dtype, fortran)

@@ -1,0 +1,257 @@
+"""From a table to the matrix that is clustered, in steps that a model file can keep.
+
+A numeric column is standardised, or left in its unit. A categorical column becomes one indicator
+column per level: two rows that differ then lie at squared distance 2, as two rows of a
+standardised column do on average, so neither kind of column drowns the other.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import InputError
+from .table import Table, Unusable, listing
+
+GAP_CHOICES = ("error", "drop", "impute")
+
+
+class Feature(NamedTuple):
+    """One column of the matrix: where it comes from, and how to read its values.
+
+    A value ``v`` of the matrix stands for ``center + scale * v`` of ``column``; with a ``level``
+    it says whether ``column`` has that level.
+    """
+
+    column: str
+    level: str | None
+    center: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class NumericStep:
+    """Shift and scale one column; ``fill`` stands in for a gap.
+
+    Examples
+    --------
+    >>> NumericStep("age", fill=40.0, center=41.0, scale=12.0).features()
+    [Feature(column='age', level=None, center=41.0, scale=12.0)]
+    """
+
+    name: str
+    fill: float
+    center: float
+    scale: float
+
+    def features(self) -> list[Feature]:
+        """Return the one column that the step makes."""
+        return [Feature(self.name, None, self.center, self.scale)]
+
+    def gaps(self, table: Table) -> np.ndarray:
+        """Return True for each row without a value."""
+        column = table.columns[self.name]
+        if isinstance(column, Unusable) and column.what == "nothing":
+            return np.ones(table.n_rows, dtype=bool)
+        return np.isnan(table.numbers(self.name))
+
+    def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
+        """Fill one column of the matrix from the given rows of the table."""
+        column = table.columns[self.name]
+        if isinstance(column, Unusable):
+            out[:, 0] = (self.fill - self.center) / self.scale
+            return None
+        values = table.numbers(self.name)[rows]
+        if np.isinf(values).any():
+            row = int(rows[np.isinf(values)][0])
+            raise InputError(f"column {self.name!r}, row {row + 1} is infinite")
+        out[:, 0] = (np.where(np.isnan(values), self.fill, values) - self.center) / self.scale
+        return None
+
+
+@dataclass(frozen=True)
+class CategoricalStep:
+    """One indicator column per level; ``fill`` stands in for a gap.
+
+    Examples
+    --------
+    >>> [f.level for f in CategoricalStep("sex", "male", ("female", "male")).features()]
+    ['female', 'male']
+    """
+
+    name: str
+    fill: str
+    levels: tuple[str, ...]
+
+    def features(self) -> list[Feature]:
+        """Return the columns that the step makes."""
+        return [Feature(self.name, level, 0.0, 1.0) for level in self.levels]
+
+    def gaps(self, table: Table) -> np.ndarray:
+        """Return True for each row without a value."""
+        column = table.columns[self.name]
+        if isinstance(column, Unusable) and column.what == "nothing":
+            return np.ones(table.n_rows, dtype=bool)
+        return table.words(self.name).gaps
+
+    def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
+        """Fill the indicator columns; return a line about levels that no column stands for."""
+        out[:] = 0
+        place = {level: j for j, level in enumerate(self.levels)}
+        column = table.columns[self.name]
+        if isinstance(column, Unusable):
+            out[:, place[self.fill]] = 1
+            return None
+        words = table.words(self.name)
+        # One more entry than levels, so that the code -1 of a gap finds the filling.
+        target = np.array([place.get(level, -1) for level in words.levels] + [place[self.fill]])
+        at = target[words.codes[rows]]
+        known = np.flatnonzero(at >= 0)
+        out[known, at[known]] = 1
+        if len(known) == len(rows):
+            return None
+        unseen = {words.levels[code] for code in np.unique(words.codes[rows[at < 0]])}
+        return (
+            f"column {self.name!r} has {len(rows) - len(known)} rows with values the model never "
+            f"saw ({listing(sorted(map(repr, unseen)), 5)}): none of its indicator columns is set"
+        )
+
+
+Step = NumericStep | CategoricalStep
+
+
+class Prepared(NamedTuple):
+    """The matrix, the table's rows it was made from (positions), and what a user should hear."""
+
+    matrix: np.ndarray
+    rows: np.ndarray
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The steps from a table to a matrix, the same at fit and at predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.io.table import Numbers
+    >>> table = Table("t", {"x": Numbers(np.array([1.0, 3.0]))}, n_rows=2)
+    >>> steps = Preparation((NumericStep("x", fill=2.0, center=2.0, scale=1.0),))
+    >>> steps.apply(table).matrix
+    array([[-1.],
+           [ 1.]])
+    >>> Preparation.from_json(steps.to_json()) == steps
+    True
+    """
+
+    steps: tuple[Step, ...]
+    gaps: str = "error"
+    dtype: str = "float64"
+
+    def features(self) -> list[Feature]:
+        """Return what each column of the matrix stands for."""
+        return [feature for step in self.steps for feature in step.features()]
+
+    def apply(self, table: Table, gaps: str | None = None) -> Prepared:
+        """Make the matrix of a table.
+
+        Parameters
+        ----------
+        table : Table
+            Must have every column of the steps, by name; other columns are ignored.
+        gaps : {'error', 'drop', 'impute'}, optional
+            What to do with gaps; by default what was done at fit.
+
+        Returns
+        -------
+        Prepared
+        """
+        if missing := [step.name for step in self.steps if step.name not in table.columns]:
+            raise InputError(f"{table.source} lacks {_columns_named(missing)}")
+        rows = rows_to_use(table, self.steps, gaps or self.gaps)
+        widths = [len(step.features()) for step in self.steps]
+        matrix = np.empty((len(rows), sum(widths)), dtype=self.dtype)
+        notes = []
+        start = 0
+        for step, width in zip(self.steps, widths, strict=True):
+            note = step.write(table, rows, matrix[:, start : start + width])
+            notes += [note] if note else []
+            start += width
+        return Prepared(matrix, rows, notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the steps as plain values."""
+        kinds = {NumericStep: "numeric", CategoricalStep: "categorical"}
+        steps = [{"kind": kinds[type(step)], **asdict(step)} for step in self.steps]
+        for step in steps:
+            if "levels" in step:
+                step["levels"] = list(step["levels"])
+        return {"gaps": self.gaps, "dtype": self.dtype, "steps": steps}
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Preparation":
+        """Return the steps that :meth:`to_json` described; raise ValueError for anything else."""
+        if not isinstance(value, dict) or set(value) != {"gaps", "dtype", "steps"}:
+            raise ValueError("the preparation must have gaps, dtype and steps")
+        if value["gaps"] not in GAP_CHOICES or value["dtype"] not in ("float32", "float64"):
+            raise ValueError("the preparation has an unknown choice of gaps or dtype")
+        if not isinstance(value["steps"], list) or not value["steps"]:
+            raise ValueError("the preparation has no steps")
+        steps = tuple(_step_from_json(step) for step in value["steps"])
+        if len({step.name for step in steps}) < len(steps):
+            raise ValueError("the preparation uses a column twice")
+        return cls(steps, value["gaps"], value["dtype"])
+
+
+def _step_from_json(value: Any) -> Step:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError("a step of the preparation has no name")
+    name, kind, keys = value["name"], value.get("kind"), set(value)
+    if kind == "numeric" and keys == {"kind", "name", "fill", "center", "scale"}:
+        numbers = [value["fill"], value["center"], value["scale"]]
+        finite = all(type(number) in (int, float) and np.isfinite(number) for number in numbers)
+        if finite and value["scale"] > 0:
+            return NumericStep(name, *(float(number) for number in numbers))
+    if kind == "categorical" and keys == {"kind", "name", "fill", "levels"}:
+        levels = value["levels"]
+        words = isinstance(levels, list) and all(isinstance(level, str) for level in levels)
+        if words and value["fill"] in levels and len(set(levels)) == len(levels):
+            return CategoricalStep(name, value["fill"], tuple(levels))
+    raise ValueError(f"the preparation's step for column {name!r} is not valid")
+
+
+def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
+    """Return the positions of the rows that take part, or raise for gaps that are not allowed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.io.table import Numbers
+    >>> table = Table("t", {"x": Numbers(np.array([1.0, np.nan]))}, n_rows=2)
+    >>> rows_to_use(table, (NumericStep("x", 0.0, 0.0, 1.0),), "drop")
+    array([0])
+    """
+    if gaps == "impute":
+        return np.arange(table.n_rows)
+    by_column = {step.name: step.gaps(table) for step in steps}
+    gappy = {name: int(where.sum()) for name, where in by_column.items() if where.any()}
+    if not gappy:
+        return np.arange(table.n_rows)
+    if gaps == "error":
+        name, count = next(iter(gappy.items()))
+        row = int(np.argmax(by_column[name])) + 1
+        total = f"; {sum(gappy.values())} in {len(gappy)} columns" if len(gappy) > 1 else ""
+        raise InputError(
+            f"column {name!r} has {count} {'gap' if count == 1 else 'gaps'}, the first in row "
+            f"{row}{total}; say --gaps drop or --gaps impute"
+        )
+    kept = ~np.logical_or.reduce(list(by_column.values()))
+    if not kept.any():
+        raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
+    return np.flatnonzero(kept)
+
+
+def _columns_named(names: list[str]) -> str:
+    quoted = listing([repr(name) for name in names])
+    return f"column {quoted}" if len(names) == 1 else f"{len(names)} columns: {quoted}"

@@ -1,0 +1,174 @@
+"""Reading a table from a file or from standard input.
+
+Text and Parquet are read by pyarrow, arrays by NumPy; the file's extension says which it is.
+"""
+
+import gzip
+import hashlib
+import io
+import sys
+import zlib
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from .errors import InputError
+from .npy import read_npy
+from .table import Column, Numbers, Table, numbers_as_words
+
+FORMATS = ("csv", "tsv", "parquet", "npy")
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npy": "npy",
+}
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How a text table is written.
+
+    Examples
+    --------
+    >>> TextStyle(delimiter=";", decimal=",").header
+    True
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
+    header: bool = True
+
+
+def read_table(
+    source: str,
+    *,
+    format: str | None = None,
+    style: TextStyle | None = None,
+    as_text: Set[str] = frozenset(),
+) -> Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    source : str
+        A path, or ``'-'`` for standard input.
+    format : {'csv', 'tsv', 'parquet', 'npy'}, optional
+        By default the file's extension says; standard input is CSV.
+    style : TextStyle, optional
+        Delimiter, decimal point and header of a text table. By default the delimiter is the
+        format's, the decimal point is a point, and the first line names the columns.
+    as_text : set of str
+        Columns whose values are text even where they look like numbers.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        One line that says what is wrong, and in which row or column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "pets.csv")
+    >>> _ = path.write_text("kind,weight\\ncat,4.1\\ndog,\\n")
+    >>> table = read_table(str(path))
+    >>> table.numbers("weight")
+    array([4.1, nan])
+    >>> table.words("kind").levels
+    ('cat', 'dog')
+    """
+    format = format or _format_of(source)
+    name = "standard input" if source == "-" else Path(source).name
+    with _opened(source) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        columns, n_rows = _read_columns(file, name, format, style or TextStyle(), as_text)
+    if n_rows == 0 or not columns:
+        raise InputError(f"{name} has no {'rows' if columns else 'columns'}")
+    for column in as_text & columns.keys():
+        if isinstance(found := columns[column], Numbers):
+            columns[column] = numbers_as_words(found)
+    return Table(name, columns, n_rows, format, digest, uniform=format == "npy")
+
+
+def _read_columns(
+    file: BinaryIO, name: str, format: str, style: TextStyle, as_text: Set[str]
+) -> tuple[dict[str, Column], int]:
+    if format == "npy":
+        return _read_array(file, name)
+    try:
+        from . import arrow
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        kind = "Parquet" if format == "parquet" else "text tables"
+        raise InputError(f"reading {kind} needs pyarrow: pip install 'countless[table]'") from error
+    if format == "parquet":
+        return arrow.read_parquet(file, name, as_text=as_text)
+    delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
+    text = _unzipped(file.read(), name)
+    return arrow.read_text(
+        text, name, delimiter=delimiter, decimal=style.decimal, header=style.header, as_text=as_text
+    )
+
+
+def _read_array(file: BinaryIO, name: str) -> tuple[dict[str, Column], int]:
+    try:
+        array = read_npy(file)
+    except ValueError as error:
+        raise InputError(f"{name} is not a usable .npy file: {error}") from error
+    if array.ndim != 2:
+        raise InputError(f"{name} must hold rows and columns; its shape is {array.shape}")
+    if array.dtype != np.float32:
+        array = array.astype(np.float64, copy=False)
+    columns: dict[str, Column] = {
+        f"column_{j + 1}": Numbers(array[:, j]) for j in range(array.shape[1])
+    }
+    return columns, array.shape[0]
+
+
+def _format_of(source: str) -> str:
+    if source == "-":
+        return "csv"
+    path = Path(source.lower().removesuffix(".gz"))
+    if path.suffix not in _SUFFIXES:
+        raise InputError(
+            f"{source}: its extension says no known format; add --format {'|'.join(FORMATS)}"
+        )
+    return _SUFFIXES[path.suffix]
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[io.BytesIO | io.BufferedReader]:
+    """Open a source so that it can be read twice: once to digest it, once to parse it."""
+    if source == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise InputError("standard input is closed; name a file instead of '-'")
+        yield io.BytesIO(sys.stdin.buffer.read())
+        return
+    try:
+        with Path(source).open("rb") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror or error}") from error
+
+
+def _unzipped(raw: bytes, name: str) -> bytes:
+    if not raw.startswith(_GZIP_MAGIC):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"{name} is damaged gzip data: {error}") from error

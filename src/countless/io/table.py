@@ -1,0 +1,163 @@
+"""A table in memory: named columns of numbers or words, with gaps.
+
+Rows are counted from 1 in everything a user reads, and the header line is not a row.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import InputError
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers; NaN is a gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Numbers(np.array([1.5, np.nan])).gaps
+    array([False,  True])
+    """
+
+    values: np.ndarray
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """True where a row has no value."""
+        return np.isnan(self.values)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of text: each row holds a position in ``levels``; -1 is a gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column = Words(np.array([1, 0, -1]), ("red", "blue"))
+    >>> column.words()
+    ['blue', 'red', '']
+    """
+
+    codes: np.ndarray
+    levels: tuple[str, ...]
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """True where a row has no value."""
+        return self.codes < 0
+
+    def words(self) -> list[str]:
+        """Return the text of every row; a gap is the empty text."""
+        return [self.levels[code] if code >= 0 else "" for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A column that is neither numbers nor words, and what it is instead.
+
+    Examples
+    --------
+    >>> Unusable("dates", n_gaps=0).what
+    'dates'
+    """
+
+    what: str
+    n_gaps: int
+
+
+Column = Numbers | Words | Unusable
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length, and where they came from.
+
+    ``uniform`` says that all columns are one measurement in one unit, as in an array file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table("a.csv", {"x": Numbers(np.array([1.0, 2.0]))}, n_rows=2)
+    >>> table.numbers("x")
+    array([1., 2.])
+    """
+
+    source: str
+    columns: dict[str, Column]
+    n_rows: int
+    format: str = "memory"
+    sha256: str = ""
+    uniform: bool = False
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name, or say which names there are."""
+        if name not in self.columns:
+            raise InputError(
+                f"{self.source} has no column {name!r}; it has {listing(self.columns)}"
+            )
+        return self.columns[name]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column that must be numeric."""
+        column = self.column(name)
+        if not isinstance(column, Numbers):
+            raise InputError(f"column {name!r} must hold numbers{_first_word(column)}")
+        return column.values
+
+    def words(self, name: str) -> Words:
+        """Return a column as text; numbers are written the shortest way that reads back."""
+        column = self.column(name)
+        if isinstance(column, Unusable):
+            raise InputError(f"column {name!r} holds {column.what}, which cannot be read as text")
+        return numbers_as_words(column) if isinstance(column, Numbers) else column
+
+
+def numbers_as_words(column: Numbers) -> Words:
+    """Return the same column as text, so that 2.0 and 2 are the one level '2'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> numbers_as_words(Numbers(np.array([2.0, 0.5, np.nan]))).words()
+    ['2', '0.5', '']
+    """
+    gaps = column.gaps
+    distinct, inverse = np.unique(column.values[~gaps], return_inverse=True)
+    codes = np.full(column.values.shape[0], -1, dtype=np.int64)
+    codes[~gaps] = inverse
+    return Words(codes, tuple(shortest(value) for value in distinct))
+
+
+def shortest(value: float | np.floating) -> str:
+    """Write a number the shortest way that reads back, without a needless '.0'.
+
+    Examples
+    --------
+    >>> shortest(3.0), shortest(0.25)
+    ('3', '0.25')
+    """
+    text = str(value)
+    return text.removesuffix(".0")
+
+
+def listing(names, limit: int = 12) -> str:
+    """Write names in one line, and how many more there are beyond the limit.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    names = list(names)
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def _first_word(column: Column) -> str:
+    if isinstance(column, Words) and column.levels:
+        row = int(np.argmax(column.codes >= 0))
+        return f"; row {row + 1} is {column.levels[column.codes[row]]!r}"
+    return ""
