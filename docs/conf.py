@@ -1,0 +1,22 @@
+"""How the site is built; see `make docs`."""
+
+import countless
+
+project = "countless"
+author = "the countless developers"
+release = version = countless.__version__
+project_copyright = f"2026, {author}"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+# Docstrings are numpydoc; types stand in them, so signatures stay short.
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "countless"
