@@ -1,0 +1,163 @@
+"""The tree of cheapest merges: Ward's method for any weights and any Bregman divergence.
+
+Joining clusters a and b raises the cost of their rows by ``energy(W_a + W_b, S_a + S_b) - energy(W_a, S_a) - energy(W_b, S_b)``.
+For squared Euclidean distances that is Ward's ``W_a W_b / (W_a + W_b) ||mu_a - mu_b||^2``, and the costs of
+the joined cluster follow from the old ones (Lance and Williams), so a merge costs O(m) whatever the dimension.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from countless.hard.divergence import Divergence
+
+
+class WardTree(NamedTuple):
+    """Merges of m items in the order in which they were made.
+
+    Merge i joins the nodes ``children[i]``, where node j < m is item j and node m + j is what merge j made.
+    """
+
+    children: np.ndarray  # (m - 1, 2)
+    cost: np.ndarray  # (m - 1,)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.cost) + 1
+
+    @property
+    def height(self) -> np.ndarray:
+        """The penalty from which on each merge is made: its cost, or that of an earlier one that it had to wait for."""
+        return np.maximum.accumulate(self.cost)
+
+    def cut(self, n_merges: int) -> np.ndarray:
+        """Return the cluster of each item after the first merges, numbered by first appearance."""
+        m = self.n_items
+        root = np.arange(m + n_merges)
+        for i in range(n_merges - 1, -1, -1):  # parents first: their root is known
+            root[self.children[i]] = root[m + i]
+        _, first, labels = np.unique(root[:m], return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[labels]
+
+
+def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> WardTree:
+    """Join the two clusters whose merge costs least until one is left.
+
+    Exact and greedy: every cluster's cheapest partner is cached, and looked for again only when it is gone.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (m,)
+        Positive weights of the items.
+    total : ndarray of shape (m, n_features)
+        Weighted sums of the items' rows.
+    divergence : Divergence
+        What merges cost.
+
+    Returns
+    -------
+    WardTree
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.hard.divergence import get_divergence
+    >>> tree = ward_tree(np.ones(3), np.array([[0.0], [5.0], [6.0]]), get_divergence("sqeuclidean"))
+    >>> tree.children.tolist(), tree.cost.round(2).tolist()
+    ([[1, 2], [0, 3]], [0.5, 20.17])
+    """
+    costs: _Euclidean | _Bregman = (
+        _Euclidean(weight, total)
+        if divergence.name == "sqeuclidean"
+        else _Bregman(weight, total, divergence)
+    )
+    m = len(weight)
+    # Living clusters stay in the first `alive` places, so that late merges are cheap.
+    matrix = costs.matrix
+    np.fill_diagonal(matrix, np.inf)
+    node = np.arange(m)
+    partner = matrix.argmin(axis=1)
+    lowest = matrix[node, partner]
+    children = np.empty((m - 1, 2), dtype=np.int64)
+    cost = np.empty(m - 1)
+    for step in range(m - 1):
+        last = m - step - 1
+        a = int(lowest[: last + 1].argmin())
+        a, b = sorted((a, int(partner[a])))
+        children[step] = np.sort(node[[a, b]])
+        cost[step] = matrix[a, b]
+        row = costs.join(a, b, last + 1)
+        row[a] = np.inf
+        matrix[a, : last + 1] = matrix[: last + 1, a] = row
+        node[a] = m + step
+        lost = (partner[: last + 1] == a) | (partner[: last + 1] == b)
+        lost[a] = True
+        # The last cluster moves into the place that b leaves.
+        costs.move(last, b)
+        matrix[b, : last + 1] = matrix[last, : last + 1]
+        matrix[: last + 1, b] = matrix[: last + 1, last]
+        matrix[b, b] = np.inf
+        node[b], partner[b], lowest[b], lost[b] = node[last], partner[last], lowest[last], lost[last]
+        partner[:last][partner[:last] == last] = b
+        if last == 1:
+            break
+        stale = np.flatnonzero(lost[:last])
+        partner[stale] = matrix[stale, :last].argmin(axis=1)
+        lowest[stale] = matrix[stale, partner[stale]]
+        better = matrix[a, :last] < lowest[:last]
+        better[a] = False
+        partner[:last][better] = a
+        lowest[:last][better] = matrix[a, :last][better]
+    return WardTree(children, np.maximum(cost, 0.0))
+
+
+class _Euclidean:
+    """Ward's costs, kept up by the Lance-Williams recurrence."""
+
+    def __init__(self, weight, total):
+        self.weight = weight.astype(np.float64)
+        means = total / weight[:, None]
+        share = self.weight[:, None] * self.weight / (self.weight[:, None] + self.weight)
+        self.matrix = share * cdist(means, means, "sqeuclidean")
+
+    def join(self, a, b, alive):
+        weight = self.weight[:alive]
+        heavier_a, heavier_b = weight + weight[a], weight + weight[b]
+        row = heavier_a * self.matrix[a, :alive] + heavier_b * self.matrix[b, :alive]
+        row -= weight * self.matrix[a, b]
+        row /= heavier_a + weight[b]
+        weight[a] += weight[b]
+        return row
+
+    def move(self, origin, place):
+        self.weight[place] = self.weight[origin]
+
+
+class _Bregman:
+    """Merge costs from the energies of weights and sums."""
+
+    def __init__(self, weight, total, divergence):
+        self.divergence = divergence
+        self.weight = weight.astype(np.float64)
+        self.total = total.astype(np.float64)
+        self.energy = divergence.energy(self.weight, self.total)
+        self.matrix = np.stack([self._row(item, len(weight)) for item in range(len(weight))])
+
+    def _row(self, item, alive):
+        joint = self.divergence.energy(
+            self.weight[:alive] + self.weight[item], self.total[:alive] + self.total[item]
+        )
+        return joint - self.energy[:alive] - self.energy[item]
+
+    def join(self, a, b, alive):
+        self.weight[a] += self.weight[b]
+        self.total[a] += self.total[b]
+        self.energy[a] = self.divergence.energy(self.weight[[a]], self.total[[a]])[0]
+        return self._row(a, alive)
+
+    def move(self, origin, place):
+        for values in (self.weight, self.total, self.energy):
+            values[place] = values[origin]
