@@ -1,0 +1,66 @@
+"""The contestant's side: load the rows, warm up, time the fits, report.
+
+Runs in environments that hold little but NumPy, so it imports nothing else.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+WARM_UP_ROWS = 4096
+
+
+class Outcome:
+    """Labels, the number of passes over the rows, and anything else worth reporting."""
+
+    def __init__(self, labels, passes, **details):
+        self.labels = labels
+        self.passes = passes
+        self.details = details
+
+
+def serve(fit):
+    """Answer the job on the command line with ``fit(X, threads=..., **options) -> Outcome``."""
+    question, answer = map(Path, sys.argv[1:])
+    job = json.loads(question.read_text())
+    options = {"threads": job["threads"], **job["options"]}
+    X = np.load(job["data"])
+    fit(X[:WARM_UP_ROWS], **options)  # imports and compilation are not what is timed
+
+    resident = _forget_peak()
+    runs = []
+    for _ in range(job["repeat"]):
+        start = time.perf_counter()
+        outcome = fit(X, **options)
+        runs.append((time.perf_counter() - start, outcome))
+    peak = _memory("VmHWM")
+    seconds, outcome = min(runs, key=lambda run: run[0])
+
+    np.save(job["labels"], outcome.labels)
+    result = {
+        "seconds": seconds,
+        "passes": int(outcome.passes),
+        "extra_bytes": None if resident is None else peak - resident,
+        "details": outcome.details,
+    }
+    answer.write_text(json.dumps(result))
+
+
+def _forget_peak():
+    """Reset the peak of resident memory (Linux keeps one) and return what is resident now."""
+    if not sys.platform.startswith("linux"):
+        return None
+    Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmRSS")
+
+
+def _memory(field):
+    if not sys.platform.startswith("linux"):
+        return None
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    raise LookupError(f"the kernel does not report {field}")
