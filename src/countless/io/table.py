@@ -3,6 +3,7 @@
 Rows are counted from 1 in everything a user reads, and the header line is not a row.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,7 +144,7 @@ def shortest(value: float | np.floating) -> str:
     return text.removesuffix(".0")
 
 
-def listing(names, limit: int = 12) -> str:
+def listing(names: Iterable[str], limit: int = 12) -> str:
     """Write names in one line, and how many more there are beyond the limit.
 
     Examples

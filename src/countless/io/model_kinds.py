@@ -1,0 +1,134 @@
+"""The estimators that a model file can hold: their state, its shapes, and how it is put back."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+
+_COVARIANCE_SHAPES = {"full": "kdd", "tied": "dd", "diag": "kd", "spherical": "k"}
+
+
+class Kind(NamedTuple):
+    """One estimator class: what of its fitted state is saved.
+
+    ``check`` raises ValueError for arrays or parameters that do not fit together, and returns the
+    number of columns the model expects; ``restore`` puts the state into a new estimator.
+    """
+
+    module: str
+    class_name: str
+    arrays: tuple[str, ...]
+    values: dict[str, type]
+    check: Callable[[Any, Arrays], int]
+    restore: Callable[[Any, Arrays, dict[str, Any]], None]
+
+    def load(self) -> type:
+        """Import the class."""
+        return getattr(import_module(self.module), self.class_name)
+
+
+def kind_of(estimator: Any) -> Kind | None:
+    """Return the kind of an estimator, or None when its state cannot be saved.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> kind_of(KMeans()).class_name
+    'KMeans'
+    """
+    kind = KINDS.get(type(estimator).__name__)
+    return kind if kind is not None and type(estimator) is kind.load() else None
+
+
+def _sizes(arrays: Arrays, shapes: dict[str, str]) -> dict[str, int]:
+    """Return what the letters of the shapes stand for; raise where two arrays disagree."""
+    sizes: dict[str, int] = {}
+    for name, letters in shapes.items():
+        shape = arrays[name].shape
+        if len(shape) != len(letters):
+            raise ValueError(f"its {name} has {len(shape)} dimensions, expected {len(letters)}")
+        for letter, length in zip(letters, shape, strict=True):
+            if length < 1 or sizes.setdefault(letter, length) != length:
+                raise ValueError(f"the shape {shape} of its {name} does not fit")
+    return sizes
+
+
+def _check_centers(estimator: Any, arrays: Arrays) -> int:
+    return _sizes(arrays, {"cluster_centers_": "kd"})["d"]
+
+
+def _check_dp_means(estimator: Any, arrays: Arrays) -> int:
+    from ..hard.divergence import get_divergence
+
+    get_divergence(estimator.divergence)
+    return _check_centers(estimator, arrays)
+
+
+def _check_mixture(estimator: Any, arrays: Arrays) -> int:
+    shape = _COVARIANCE_SHAPES.get(estimator.covariance_type)
+    if shape is None:
+        raise ValueError(f"its covariance_type {estimator.covariance_type!r} is unknown")
+    shapes = {"weights_": "k", "means_": "kd", "covariances_": shape, "precisions_cholesky_": shape}
+    sizes = _sizes(arrays, shapes)
+    if (arrays["weights_"] < 0).any():
+        raise ValueError("its weights_ are negative")
+    return sizes["d"]
+
+
+def _restore_attributes(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    for name, value in {**arrays, **values}.items():
+        setattr(estimator, name, value)
+
+
+def _restore_dp_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    _restore_attributes(estimator, arrays, values)
+    estimator.n_clusters_, estimator.n_features_in_ = arrays["cluster_centers_"].shape
+
+
+def _restore_k_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    # Fitting the centers to themselves makes scikit-learn set up whatever it keeps privately.
+    centers = arrays["cluster_centers_"]
+    parameters = estimator.get_params(deep=False)
+    estimator.set_params(n_clusters=len(centers), init=centers, n_init=1, max_iter=1).fit(centers)
+    del estimator.labels_
+    estimator.set_params(**parameters)
+    _restore_attributes(estimator, arrays, values)
+
+
+def _restore_mixture(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    _restore_attributes(estimator, arrays, values)
+    estimator.n_features_in_ = arrays["means_"].shape[1]
+
+
+KINDS = {
+    kind.class_name: kind
+    for kind in (
+        Kind(
+            "countless.hard.dp_means",
+            "DPMeans",
+            ("cluster_centers_",),
+            {"penalty_": float, "objective_": float, "n_iter_": int, "converged_": bool},
+            _check_dp_means,
+            _restore_dp_means,
+        ),
+        Kind(
+            "sklearn.cluster",
+            "KMeans",
+            ("cluster_centers_",),
+            {"inertia_": float, "n_iter_": int},
+            _check_centers,
+            _restore_k_means,
+        ),
+        Kind(
+            "sklearn.mixture",
+            "GaussianMixture",
+            ("weights_", "means_", "covariances_", "precisions_cholesky_"),
+            {"converged_": bool, "n_iter_": int, "lower_bound_": float},
+            _check_mixture,
+            _restore_mixture,
+        ),
+    )
+}
