@@ -241,7 +241,7 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
     if gaps == "error":
         name, count = next(iter(gappy.items()))
         row = int(np.argmax(by_column[name])) + 1
-        total = f"; {sum(gappy.values())} in {len(gappy)} columns" if len(gappy) > 1 else ""
+        total = f" ({sum(gappy.values())} gaps in {len(gappy)} columns)" if len(gappy) > 1 else ""
         raise InputError(
             f"column {name!r} has {count} {'gap' if count == 1 else 'gaps'}, the first in row "
             f"{row}{total}; say --gaps drop or --gaps impute"

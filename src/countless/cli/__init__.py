@@ -1,0 +1,19 @@
+"""The command line: parse, call, print; no algorithm.
+
+The modules of the commands import nothing heavy at the top, so that ``--help`` answers at once.
+"""
+
+from .demo import demo
+from .fit import fit
+from .group import Commands
+from .methods import methods
+from .path import path
+from .predict import predict
+
+main = Commands(
+    "countless",
+    help="Cluster tables without choosing the number of clusters.",
+    commands=[fit, predict, path, methods, demo],
+)
+
+__all__ = ["main"]

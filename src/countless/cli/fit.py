@@ -1,0 +1,128 @@
+"""``countless fit``: read a table, cluster it, say what was found, write it down."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .options import (
+    column_options,
+    data_choices,
+    force_option,
+    jobs_option,
+    json_option,
+    quiet_option,
+    reading_options,
+    seed_option,
+)
+from .registry import DEFAULT, METHODS
+
+
+@click.command(short_help="Cluster the rows of a table.")
+@click.argument("data")
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default=DEFAULT,
+    show_default=True,
+    metavar="NAME",
+    help="How to cluster; `countless methods` lists the names.",
+)
+@click.option(
+    "--penalty",
+    metavar="NUMBER|auto",
+    help="The price of one cluster; auto, the default, reads it from the data.",
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set any other parameter of the method.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where results go; by default the data's name with '-clusters'.",
+)
+@click.option("--plot", is_flag=True, help="Draw the penalty path, too (path.png).")
+@click.option(
+    "--compare", metavar="NAME", help="A column of known groups: kept out, compared afterwards."
+)
+@column_options
+@reading_options
+@seed_option
+@jobs_option
+@json_option
+@quiet_option
+@force_option
+def fit(data: str, **options: Any) -> None:
+    """Cluster the rows of DATA: a CSV, TSV, Parquet or npy file, or - for standard input.
+
+    Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
+    model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
+    empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+    """
+    from ..io.errors import InputError
+    from ..io.write import check_free
+    from .data import prepare_data
+    from .picture import need_matplotlib
+    from .registry import make_estimator, parse_settings
+    from .run import FILES, Request, run
+    from .screen import Screen
+
+    arguments = {"data": data, **{_option(name): _text(value) for name, value in options.items()}}
+    choices = data_choices(data, options)
+    method, plot, out = options["method"], options["plot"], options["out"] or _default_out(data)
+    parameters = parse_settings(options["settings"])
+    if options["penalty"] is not None:
+        if "penalty" in parameters:
+            raise InputError("the penalty is given twice, by --penalty and by --set")
+        parameters["penalty"] = _penalty(options["penalty"])
+    estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
+    if plot:
+        if METHODS[method].key_parameter != "penalty":
+            raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
+        need_matplotlib()
+    check_free(out, FILES, options["force"])
+
+    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    key = METHODS[method].key_parameter
+    if key in ("n_clusters", "n_components") and key not in parameters:
+        screen.note(
+            f"{method} does not choose the number of clusters: "
+            f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
+        )
+    with screen.step("read", f"reading {data}"):
+        table, roles = choices.read()
+    divergence = getattr(estimator, "divergence", "sqeuclidean")
+    prepared = prepare_data(
+        screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
+    )
+    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    run(screen, prepared, estimator, request)
+
+
+def _penalty(text: str) -> float | str:
+    from ..io.errors import InputError
+
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"--penalty must be a number or 'auto'; got {text!r}") from error
+
+
+def _default_out(data: str) -> Path:
+    name = "stdin" if data == "-" else Path(data).name.split(".")[0]
+    return Path(f"{name or 'data'}-clusters")
+
+
+def _option(name: str) -> str:
+    return {"settings": "set", "as_json": "json"}.get(name, name.rstrip("_"))
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

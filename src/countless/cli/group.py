@@ -1,0 +1,79 @@
+"""The command group: how errors leave the program.
+
+What a user can mend is one line on standard error and exit code 2; an interrupt is 130; an error
+of the program's own keeps its traceback.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..io.errors import InputError
+
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """A click group whose errors are one line each.
+
+    Examples
+    --------
+    >>> Commands("countless", commands=[]).name
+    'countless'
+    """
+
+    def __init__(self, name: str, *, commands: Sequence[click.Command], **settings: Any) -> None:
+        super().__init__(
+            name,
+            commands=commands,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+            **settings,
+        )
+        click.version_option(__version__, prog_name="countless")(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which a user meets them."""
+        return list(self.commands)
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run the command line, and turn errors into one line and an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that lacks a character shows its code instead of ending the program.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        settings["standalone_mode"] = False
+        try:
+            code = super().main(*args, **settings)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            _fail(error.format_message())
+        except InputError as error:
+            _fail(str(error))
+        except click.Abort:
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _close_quietly()
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> None:
+    from ..report.plain import printable
+
+    click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+    sys.exit(2)
+
+
+def _close_quietly() -> None:
+    """End as programs do whose reader has gone; Python would complain once more at exit."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)

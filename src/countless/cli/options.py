@@ -1,0 +1,177 @@
+"""Options that several commands share, and what they become."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..io.columns import Roles
+    from ..io.table import Table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
+
+
+def _delimiter(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    character = _DELIMITERS.get(value, value)
+    if len(character) != 1 or not character.isascii():
+        raise click.BadParameter("must be one character, or 'tab' or 'space'")
+    return character
+
+
+def _decimal(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if value not in (".", ","):
+        raise click.BadParameter("must be '.' or ','")
+    return value
+
+
+_READING = (
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["csv", "tsv", "parquet", "npy"]),
+        help="What the data is; by default its extension says. Standard input is CSV.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="CHAR",
+        callback=_delimiter,
+        help="What separates cells; by default ',' in CSV and tab in TSV.",
+    ),
+    click.option(
+        "--decimal", metavar="CHAR", default=".", callback=_decimal, help="The decimal point."
+    ),
+    click.option("--no-header", is_flag=True, help="The first line is data, not column names."),
+)
+
+_COLUMNS = (
+    click.option("--columns", metavar="NAMES", multiple=True, help="Use these columns only."),
+    click.option("--exclude", metavar="NAMES", multiple=True, help="Leave these columns out."),
+    click.option(
+        "--categorical",
+        metavar="NAMES",
+        multiple=True,
+        help="Read these columns as categories, even where they hold numbers.",
+    ),
+    click.option("--id", "id_", metavar="NAME", help="The column that names the rows."),
+    click.option("--weight", metavar="NAME", help="The column that says how often a row counts."),
+    click.option(
+        "--gaps",
+        type=click.Choice(["error", "drop", "impute"]),
+        default="error",
+        show_default=True,
+        help="Empty cells: refuse them, leave out their rows, or fill in the median (most "
+        "frequent value).",
+    ),
+    click.option(
+        "--scale/--no-scale",
+        default=None,
+        help="Bring numeric columns to mean 0 and deviation 1. By default done for tables, whose "
+        "columns have units of their own, and not for arrays or divergences of raw values.",
+    ),
+)
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same answer.",
+)
+jobs_option = click.option(
+    "--jobs", type=int, metavar="N", help="Threads to use; -1 is all. The answer does not change."
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
+)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print warnings and errors only.")
+force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
+
+
+def reading_options(command: Command) -> Command:
+    """Add the options that say how to read the data."""
+    return _with(_READING, command)
+
+
+def column_options(command: Command) -> Command:
+    """Add the options that say which columns to use, and how."""
+    return _with(_COLUMNS, command)
+
+
+def _with(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where the data is, and how it is written."""
+
+    source: str
+    format: str | None
+    delimiter: str | None
+    decimal: str
+    header: bool
+
+    def read(self, as_text: set[str]) -> "Table":
+        """Read the table; the columns in ``as_text`` hold text whatever they look like."""
+        from ..io.read import TextStyle, read_table
+
+        style = TextStyle(self.delimiter, self.decimal, self.header)
+        return read_table(self.source, format=self.format, style=style, as_text=as_text)
+
+
+@dataclass(frozen=True)
+class DataChoices:
+    """What was said about the data: how to read it, which columns, and how to prepare them."""
+
+    reading: Reading
+    columns: tuple[str, ...]
+    exclude: tuple[str, ...]
+    categorical: tuple[str, ...]
+    id: str | None
+    weight: str | None
+    compare: str | None
+    gaps: str
+    scale: bool | None
+
+    def read(self) -> "tuple[Table, Roles]":
+        """Read the table, and find the columns that were named."""
+        from ..io.columns import Roles, named_columns
+
+        words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
+        table = self.reading.read(words | {name for name in (self.id, self.compare) if name})
+        named_columns(table, [name for name in (self.id, self.weight, self.compare) if name])
+        roles = Roles(
+            named_columns(table, self.columns),
+            named_columns(table, self.exclude),
+            named_columns(table, self.categorical),
+            self.id,
+            self.weight,
+            self.compare,
+        )
+        return table, roles
+
+
+def data_reading(data: str, options: dict[str, Any]) -> Reading:
+    """Take what :func:`reading_options` added out of a command's options."""
+    names = ("format_", "delimiter", "decimal", "no_header")
+    format, delimiter, decimal, no_header = (options.pop(name) for name in names)
+    return Reading(data, format, delimiter, decimal, header=not no_header)
+
+
+def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
+    """Take what both groups of options added out of a command's options."""
+    names = ("columns", "exclude", "categorical", "weight", "gaps", "scale")
+    return DataChoices(
+        data_reading(data, options),
+        id=options.pop("id_"),
+        compare=options.pop("compare", None),
+        **{name: options.pop(name) for name in names},
+    )

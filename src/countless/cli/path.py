@@ -1,0 +1,119 @@
+"""``countless path``: how many clusters each penalty gives."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .options import (
+    column_options,
+    data_choices,
+    force_option,
+    jobs_option,
+    json_option,
+    quiet_option,
+    reading_options,
+    seed_option,
+)
+
+SHOWN = 10
+
+
+@click.command(short_help="Show which numbers of clusters the data suggests.")
+@click.argument("data")
+@click.option(
+    "--divergence",
+    default="sqeuclidean",
+    show_default=True,
+    metavar="NAME",
+    help="sqeuclidean, kl, itakura-saito, logistic or cosine.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the path as a PNG file."
+)
+@column_options
+@reading_options
+@seed_option
+@jobs_option
+@json_option
+@quiet_option
+@force_option
+def path(data: str, **options: Any) -> None:
+    """Show which numbers of clusters the rows of DATA suggest, the clearest first.
+
+    The wider the range of penalties that give the same number of clusters, compared with what data
+    without structure shows, the clearer that number.
+    """
+    from ..hard.penalty import penalty_path
+    from ..io.errors import InputError
+    from ..io.write import write_file
+    from .data import prepare_data
+    from .picture import need_matplotlib, path_picture
+    from .screen import Screen
+
+    choices = data_choices(data, options)
+    picture: Path | None = options["plot"]
+    if picture is not None:
+        need_matplotlib()
+        if picture.exists() and not options["force"]:
+            raise InputError(f"{picture} exists; say --force to overwrite")
+    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    with screen.step("read", f"reading {data}"):
+        table, roles = choices.read()
+    divergence = options["divergence"]
+    prepared = prepare_data(
+        screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
+    )
+    with screen.step("path", "following the penalty"):
+        try:
+            found = penalty_path(
+                prepared.matrix,
+                sample_weight=prepared.weight,
+                divergence=divergence,
+                random_state=options["seed"],
+                n_jobs=options["jobs"],
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from error
+    if picture is not None:
+        write_file(picture, path_picture(found), force=options["force"])
+    _show(screen, found)
+    screen.finish(
+        {
+            "input": prepared.record(),
+            "n_clusters": found.n_clusters,
+            "penalty": found.penalty,
+            "confidence": found.confidence,
+            "plateaus": found.plateaus,
+            "breakpoints": found.breakpoints,
+            "warnings": screen.warnings,
+            "seconds": screen.seconds,
+        }
+    )
+
+
+def _show(screen: Any, found: Any) -> None:
+    from rich.table import Table as Grid
+
+    from ..report.plain import number
+
+    grid = Grid(box=None, header_style="bold")
+    for heading in ("clusters", "penalty from", "to", "width", "by chance", "score"):
+        grid.add_column(heading, justify="right")
+    for plateau in found.plateaus[:SHOWN]:
+        sizes = (plateau.width, plateau.null_width, plateau.score)
+        grid.add_row(
+            str(plateau.n_clusters),
+            number(plateau.low),
+            number(plateau.high),
+            *(f"{size:.2f}" for size in sizes),
+        )
+    count = found.n_clusters
+    screen.show(
+        f"{count} {'cluster' if count == 1 else 'clusters'} at penalty {number(found.penalty)}",
+        f"Confidence {found.confidence:.2f}, from 0 (a tie) to 1 (no rival)",
+        "",
+        grid,
+        "",
+        "width: of the range of log(penalty); by chance: its width in data without structure",
+    )

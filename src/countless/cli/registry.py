@@ -1,0 +1,79 @@
+"""Every method that ``--method`` can name: the estimators of countless, then the baselines."""
+
+import json
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ..baselines import BASELINES, Method
+from ..io.errors import InputError
+
+ESTIMATORS: Mapping[str, Method] = {
+    "dp-means": Method(
+        "dp-means",
+        "countless.hard.dp_means",
+        "DPMeans",
+        "as many centers as the data asks for, each at the price of the penalty",
+        "penalty",
+    ),
+}
+METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
+DEFAULT = "dp-means"
+
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+def make_estimator(
+    name: str, given: Mapping[str, Any], *, seed: int | None, jobs: int | None
+) -> Any:
+    """Return an estimator with the parameters that were given; seed and threads where it has them.
+
+    Examples
+    --------
+    >>> make_estimator("k-means", {"n_clusters": 3}, seed=0, jobs=None)
+    KMeans(n_clusters=3, n_init=10, random_state=0)
+    """
+    method = METHODS[name]
+    valid = method.parameters()
+    for parameter in given:
+        if parameter not in valid:
+            close = get_close_matches(parameter, valid, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(
+                f"{name} has no parameter {parameter!r}; {hint}it has {', '.join(valid)}"
+            )
+    parameters = dict(given)
+    if "random_state" in valid:
+        parameters.setdefault("random_state", seed)
+    if "n_jobs" in valid and jobs is not None:
+        parameters.setdefault("n_jobs", jobs)
+    return method.make(**parameters)
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Turn ``key=value`` texts into parameters: numbers, true, false, none, or text.
+
+    Examples
+    --------
+    >>> parse_settings(["n_clusters=3", "divergence=kl", "refine=false"])
+    {'n_clusters': 3, 'divergence': 'kl', 'refine': False}
+    """
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set {setting!r} must be written as key=value")
+        if key.strip() in parameters:
+            raise InputError(f"--set gives {key.strip()!r} twice")
+        parameters[key.strip()] = _value(text.strip())
+    return parameters
+
+
+def _value(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        number = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return number if isinstance(number, int | float) else text

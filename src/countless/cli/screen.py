@@ -1,0 +1,106 @@
+"""What the user sees while a command runs: results on stdout, everything else on stderr."""
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from ..report.plain import printable
+
+
+class Screen:
+    """Where results, notes and warnings go, and how long each step took.
+
+    Examples
+    --------
+    >>> screen = Screen(quiet=True)
+    >>> with screen.step("thinking"):
+    ...     pass
+    >>> list(screen.seconds)
+    ['thinking']
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        settings: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        self.out = Console(**settings)
+        self.err = Console(stderr=True, **settings)
+        self.quiet = quiet
+        self.as_json = as_json
+        self.seconds: dict[str, float] = {}
+        self.warnings: list[str] = []
+
+    @contextmanager
+    def step(self, name: str, doing: str | None = None) -> Iterator[None]:
+        """Time one step, show that it runs, and collect the warnings it gives."""
+        shown = self.err.status(Text(printable(doing or name))) if not self.quiet else None
+        start = time.perf_counter()
+        if shown:
+            shown.start()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("default")
+                yield
+        finally:
+            if shown:
+                shown.stop()
+            self.seconds[name] = round(time.perf_counter() - start, 4)
+        for warning in caught:
+            self.warn(str(warning.message))
+
+    def show(self, *lines: RenderableType) -> None:
+        """Print a part of the result for a person to read."""
+        if not (self.quiet or self.as_json):
+            for line in lines:
+                self.out.print(Text(printable(line)) if isinstance(line, str) else line)
+
+    def note(self, message: str) -> None:
+        """Say something that changes no result."""
+        if not (self.quiet or self.as_json):
+            self.err.print(Text(f"note: {printable(message)}", style="dim"), soft_wrap=True)
+
+    def warn(self, message: str) -> None:
+        """Say something that a user should know before trusting the result."""
+        message = " ".join(message.split())
+        if message not in self.warnings:
+            self.warnings.append(message)
+            self.err.print(Text(f"warning: {printable(message)}", style="yellow"), soft_wrap=True)
+
+    def finish(self, record: dict[str, Any]) -> None:
+        """Print the machine-readable result, when it was asked for."""
+        if self.as_json:
+            self.out.file.write(to_json(record))
+
+
+def to_json(value: Any) -> str:
+    """Write a result as JSON; a number that is not finite becomes null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(to_json({"a": np.float64(0.5), "b": float("inf")}), end="")
+    {
+     "a": 0.5,
+     "b": null
+    }
+    """
+    return json.dumps(_plain(value), indent=1, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

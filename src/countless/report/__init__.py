@@ -1,0 +1,1 @@
+"""What a clustering says, as data first and as text second."""

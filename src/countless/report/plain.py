@@ -1,0 +1,40 @@
+"""Small pieces of text: data that is safe to print, numbers and shares as a person writes them."""
+
+
+def printable(text: str) -> str:
+    """Return text with every character that a terminal could obey written as an escape.
+
+    Examples
+    --------
+    >>> printable("red \\x1b[31m")
+    'red \\\\x1b[31m'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def number(value: float) -> str:
+    """Write a number with four digits that matter, as a person would.
+
+    Examples
+    --------
+    >>> number(3706.4), number(0.12345), number(2.0), number(1234567.0)
+    ('3706', '0.1235', '2', '1234567')
+    """
+    if value == 0:
+        return "0"
+    if 1e3 <= abs(value) < 1e9:
+        return f"{value:.0f}"
+    return f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent, and never round something to nothing.
+
+    Examples
+    --------
+    >>> percent(0.254), percent(0.001), percent(0.0)
+    ('25 %', '<1 %', '0 %')
+    """
+    return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"

@@ -1,0 +1,109 @@
+"""Summaries as text for a terminal. Data is shown as it is: never as markup, never as a command."""
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ..io.plan import ColumnReport
+from .plain import number, percent, printable
+from .summary import NOISE, ClusterSummary, Trait
+
+MOST_CLUSTERS = 20
+MOST_COLUMNS = 40
+
+
+def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
+    """Show what each column is and what was done with it.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> report = ColumnReport("age", "numeric", 0, None, True, "standardised")
+    >>> Console(width=60).print(columns_view([report]))
+     column   kind      gaps   what was done
+     age      numeric      0   standardised
+    """
+    grid = _grid("column", "kind", "gaps", "what was done")
+    grid.columns[2].justify = "right"
+    for column in columns[:MOST_COLUMNS]:
+        kind = column.kind
+        if kind == "categorical":
+            kind = f"categorical ({column.n_distinct})"
+        style = "" if column.used else "dim"
+        cells = (column.name, kind, str(column.n_gaps), column.done)
+        grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
+    return _with_rest(grid, len(columns), MOST_COLUMNS, "columns")
+
+
+def clusters_view(
+    clusters: Sequence[ClusterSummary],
+    cell: Callable[[int, str], str],
+    row_name: Callable[[int], str],
+) -> RenderableType:
+    """Show each cluster with its size, what sets it apart, and a typical row.
+
+    Parameters
+    ----------
+    clusters : sequence of ClusterSummary
+        In the order to show.
+    cell : callable
+        ``cell(row, column)`` is the table's own text at a position of the matrix.
+    row_name : callable
+        What the row at a position of the matrix is called.
+
+    Returns
+    -------
+    rich renderable
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> young = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
+    >>> Console(width=79).print(clusters_view([young], lambda row, column: "21", "row {}".format))
+     cluster   rows   share   what sets it apart   here   others   typical row
+     0           12    25 %                                        row 3
+                              ↓ age                  20       60   21
+    """
+    grid = _grid("cluster", "rows", "share", "what sets it apart", "here", "others", "typical row")
+    for place in (1, 2, 4, 5):
+        grid.columns[place].justify = "right"
+    for at, cluster in enumerate(clusters[:MOST_CLUSTERS]):
+        if at:
+            grid.add_section()
+        grid.add_row(
+            "noise" if cluster.label == NOISE else str(cluster.label),
+            str(cluster.size),
+            percent(cluster.share),
+            Text("" if cluster.traits else "nothing", style="dim"),
+            "",
+            "",
+            Text(printable(row_name(cluster.typical))),
+            style="bold",
+        )
+        for trait in cluster.traits:
+            shown = _trait_cells(trait, cell(cluster.typical, trait.column))
+            grid.add_row("", "", "", *(Text(printable(part)) for part in shown))
+    return _with_rest(grid, len(clusters), MOST_CLUSTERS, "clusters")
+
+
+def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str]:
+    arrow = "↑" if trait.difference > 0 else "↓"
+    if trait.level is None:
+        return f"{arrow} {trait.column}", number(trait.inside), number(trait.outside), typical
+    name = f"{arrow} {trait.column} = {trait.level}"
+    return name, percent(trait.inside), percent(trait.outside), typical
+
+
+def _grid(*headings: str) -> Grid:
+    grid = Grid(box=None, header_style="bold", pad_edge=True, padding=(0, 1))
+    for heading in headings:
+        grid.add_column(heading, overflow="fold")
+    return grid
+
+
+def _with_rest(grid: Grid, n_all: int, limit: int, what: str) -> RenderableType:
+    if n_all <= limit:
+        return grid
+    return Group(grid, Text(f" ... and {n_all - limit} more {what}", style="dim"))
