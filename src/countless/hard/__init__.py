@@ -1,0 +1,1 @@
+"""Small-variance limits of Bayesian nonparametric models: one objective per file."""

@@ -1,0 +1,236 @@
+"""What DP-means measures between a row and a center.
+
+Every divergence here is a Bregman divergence (or the cosine form of one), and two facts about those carry the library:
+
+* it is linear in the row, ``d(x, c) = row_cost(x) + offset(c) - <x, slope(c)>``, so a matrix product compares
+  a block of rows with all centers, dense or sparse;
+* the best center of a cluster is its mean, and the cost of the cluster then depends on its weight ``W`` and weighted
+  sum ``S`` alone: ``sum_i w_i row_cost(x_i) + energy(W, S)``. Merges, splits and moves of rows have exact
+  costs because weights and sums add.
+
+Banerjee, Merugu, Dhillon and Ghosh, *Clustering with Bregman divergences*, JMLR 2005.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import xlogy
+
+# Centers are kept this far inside the domain, so that a row outside a center's support has a large but finite cost.
+TINY = 1e-12
+
+
+class Divergence:
+    """One way to measure rows against centers; see the module's docstring for the three functions."""
+
+    name: ClassVar[str]
+    # True where sqrt(divergence) obeys the triangle inequality, so that bounds may skip distances.
+    is_metric: ClassVar[bool] = False
+    # The engine's squared Euclidean distance divided by this divergence.
+    scale: ClassVar[float] = 1.0
+    domain: ClassVar[str] = "any number"
+
+    def outside_domain(self, values: np.ndarray) -> np.ndarray:
+        """Mark the values that the divergence is not defined for."""
+        return np.zeros(values.shape, dtype=bool)
+
+    def prepare(self, X):
+        """Return the rows in the form that is clustered (itself, except for the cosine)."""
+        return X
+
+    def row_cost(self, X) -> np.ndarray:
+        """Return the part of the divergence that belongs to the row alone."""
+        raise NotImplementedError
+
+    def slope_offset(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the linear form of each center: ``d(x, c) = row_cost(x) + offset - <x, slope>``."""
+        raise NotImplementedError
+
+    def means(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Return the best center of each cluster."""
+        return total / weight[:, None]
+
+    def energy(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Return each cluster's share of the objective beyond its rows' own costs."""
+        raise NotImplementedError
+
+    def check(self, X) -> None:
+        """Raise a ValueError that names the first row and column outside the domain."""
+        values = X.data if sp.issparse(X) else X
+        bad = self.outside_domain(values)
+        zero_is_bad = bool(self.outside_domain(np.zeros(1, dtype=np.float64))[0])
+        if sp.issparse(X) and zero_is_bad and X.nnz < X.shape[0] * X.shape[1]:
+            raise ValueError(
+                f"divergence={self.name!r} needs {self.domain}; a sparse table holds zeros"
+            )
+        if not bad.any():
+            return
+        if sp.issparse(X):
+            entry = int(np.argmax(bad))
+            row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+            column = int(X.indices[entry])
+            value = X.data[entry]
+        else:
+            row, column = (int(index) for index in np.unravel_index(np.argmax(bad), bad.shape))
+            value = X[row, column]
+        raise ValueError(
+            f"divergence={self.name!r} needs {self.domain}; row {row}, column {column} is {value:g}"
+        )
+
+
+class SquaredEuclidean(Divergence):
+    """``||x - c||^2``, the paper's own."""
+
+    name = "sqeuclidean"
+    is_metric = True
+
+    def row_cost(self, X):
+        return _row_sums(X, np.square)
+
+    def slope_offset(self, centers):
+        return 2.0 * centers, np.einsum("ij,ij->i", centers, centers)
+
+    def energy(self, weight, total):
+        return -np.einsum("ij,ij->i", total, total) / weight
+
+
+class Cosine(Divergence):
+    """``1 - cos(x, c)``: half the squared Euclidean distance of unit rows from unit centers."""
+
+    name = "cosine"
+    is_metric = True
+    scale = 2.0
+    domain = "rows that are not all zero"
+
+    def check(self, X):
+        norm = _row_sums(X, np.square)
+        if not norm.all():
+            row = int(np.argmin(norm))
+            raise ValueError(f"divergence='cosine' needs {self.domain}; row {row} is")
+
+    def prepare(self, X):
+        from sklearn.preprocessing import normalize
+
+        return normalize(X)
+
+    def row_cost(self, X):
+        return np.ones(X.shape[0])
+
+    def slope_offset(self, centers):
+        return centers, np.zeros(len(centers))
+
+    def means(self, weight, total):
+        norm = np.linalg.norm(total, axis=1, keepdims=True)
+        # Rows that cancel out leave no direction; any unit vector costs the same.
+        direction = np.zeros_like(total)
+        direction[:, 0] = 1.0
+        return np.divide(total, norm, out=direction, where=norm > 0)
+
+    def energy(self, weight, total):
+        return -np.linalg.norm(total, axis=1)
+
+
+class KullbackLeibler(Divergence):
+    """``sum x log(x / c) - x + c``: counts and proportions."""
+
+    name = "kl"
+    domain = "values of at least 0"
+
+    def outside_domain(self, values):
+        return values < 0
+
+    def row_cost(self, X):
+        return _row_sums(X, lambda x: xlogy(x, x) - x)
+
+    def slope_offset(self, centers):
+        inside = np.maximum(centers, TINY)
+        return np.log(inside), inside.sum(axis=1)
+
+    def energy(self, weight, total):
+        return -(xlogy(total, total / weight[:, None]) - total).sum(axis=1)
+
+
+class ItakuraSaito(Divergence):
+    """``sum x / c - log(x / c) - 1``: spectra and other positive values measured by ratio."""
+
+    name = "itakura-saito"
+    domain = "values above 0"
+
+    def outside_domain(self, values):
+        return values <= 0
+
+    def row_cost(self, X):
+        return -_row_sums(X, np.log)
+
+    def slope_offset(self, centers):
+        return -1.0 / centers, np.log(centers).sum(axis=1) - centers.shape[1]
+
+    def energy(self, weight, total):
+        return weight * np.log(total / weight[:, None]).sum(axis=1)
+
+
+class Logistic(Divergence):
+    """Bernoulli relative entropy, ``sum x log(x/c) + (1-x) log((1-x)/(1-c))``: binary data."""
+
+    name = "logistic"
+    domain = "values from 0 to 1"
+
+    def outside_domain(self, values):
+        return (values < 0) | (values > 1)
+
+    def row_cost(self, X):
+        return _row_sums(X, lambda x: xlogy(x, x) + xlogy(1 - x, 1 - x))
+
+    def slope_offset(self, centers):
+        inside = np.clip(centers, TINY, 1 - TINY)
+        return np.log(inside) - np.log1p(-inside), -np.log1p(-inside).sum(axis=1)
+
+    def energy(self, weight, total):
+        mean = np.clip(total / weight[:, None], 0.0, 1.0)
+        return -weight * (xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)).sum(axis=1)
+
+
+def _row_sums(X, function) -> np.ndarray:
+    """Sum ``function`` over each row in float64; ``function(0)`` must be 0 for sparse rows."""
+    if sp.issparse(X):
+        transformed = X.copy()
+        transformed.data = function(X.data.astype(np.float64))
+        return np.asarray(transformed.sum(axis=1)).ravel()
+    block = max(1, 2**20 // max(1, X.shape[1]))
+    parts = [
+        function(X[start : start + block].astype(np.float64)).sum(axis=1)
+        for start in range(0, X.shape[0], block)
+    ]
+    return np.concatenate(parts)
+
+
+DIVERGENCES: dict[str, Divergence] = {
+    divergence.name: divergence
+    for divergence in (
+        SquaredEuclidean(),
+        Cosine(),
+        KullbackLeibler(),
+        ItakuraSaito(),
+        Logistic(),
+    )
+}
+
+
+def get_divergence(name: str) -> Divergence:
+    """Return the divergence of that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> divergence = get_divergence("sqeuclidean")
+    >>> weight, total = np.array([2.0]), np.array([[4.0, 0.0]])
+    >>> float(divergence.energy(weight, total)[0])
+    -8.0
+    """
+    if name not in DIVERGENCES:
+        known = ", ".join(repr(known) for known in DIVERGENCES)
+        raise ValueError(f"divergence must be one of {known}; got {name!r}")
+    return DIVERGENCES[name]

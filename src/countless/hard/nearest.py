@@ -1,0 +1,231 @@
+"""Keeping every row with its nearest center while centers move, open and close.
+
+`Nearest` holds the labels and, for divergences that are squared metrics, two bounds a row that say which rows can have changed.
+The labels are those of comparing every row with every center, for any number of threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.kernels.assign import (
+    FAR,
+    UNSETTLED,
+    filter_rows,
+    mark_far,
+    open_clusters,
+    pick_nearest,
+)
+from countless.rows import MemoryRows, Summary
+
+# Products of a tile with the centers that are held at once.
+TILE_VALUES = 2**17
+# Measuring one center costs about this many entries of a matrix product, so longer lists do not pay.
+PRODUCTS_A_CENTER = 8
+MOST_NEIGHBOURS = 128
+# Centers around their own that rows look at in a local pass.
+LOCAL_NEIGHBOURS = 32
+# Far rows that are settled one after the other before the others are compared with what they opened.
+SETTLE_AT_ONCE = 64
+
+
+class Nearest:
+    """Labels and bounds of all rows against one set of centers.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 (n_rows,)
+    centers : ndarray of float64 (n_clusters, n_features)
+    n_computed, n_possible : int
+        Divergences computed so far, and how many comparing all with all would have been.
+    """
+
+    def __init__(self, rows: MemoryRows, centers: np.ndarray):
+        self.rows = rows
+        self.centers = centers
+        self.labels = np.zeros(rows.n_rows, dtype=np.int32)
+        self.upper = np.full(rows.n_rows, np.inf, dtype=np.float32)
+        self.lower = np.zeros(rows.n_rows, dtype=np.float32)
+        self.n_computed = self.n_possible = 0
+        self._local = False  # whether lower bounds speak of the listed centers only
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centers)
+
+    def assign(
+        self, centers: np.ndarray, penalty: float = np.inf, *, local: bool = False
+    ) -> np.ndarray:
+        """Move the centers and find each row's nearest; with ``local``, among those near its own.
+
+        Returns the rows whose weighted divergence from it exceeds the penalty.
+        """
+        rows = self.rows
+        form = rows.centers(centers)
+        slope, offset = rows.product_form(centers)
+        drift = np.linalg.norm(centers - self.centers, axis=1) * (1 + 1e-12)
+        local = local and rows.divergence.is_metric
+        if self._local and not local:
+            self.lower[:] = 0.0
+        if not (local and self._local):
+            self._table = self._neighbours(centers, local)
+        self._local = local
+        neighbours, gaps = self._table
+        others = drift[neighbours].max(axis=1) if local else _largest_of_others(drift)
+        limit = np.full(rows.block_size, len(centers))
+
+        def work(start, stop):
+            verdict = np.full(stop - start, UNSETTLED, dtype=np.uint8)
+            computed = 0
+            if rows.divergence.is_metric:
+                computed = filter_rows(
+                    rows.form, start, stop, rows.weight, form, drift, others, neighbours,
+                    gaps, local, penalty, self.labels, self.upper, self.lower, verdict,
+                )  # fmt: skip
+            unsettled = np.flatnonzero(verdict == UNSETTLED)
+            ids = start + unsettled
+            self.labels[ids] = -1
+            far = self._compare(ids, form, slope, offset, 0, limit, penalty)
+            verdict[unsettled[far]] = FAR
+            return start + np.flatnonzero(verdict == FAR), computed + len(ids) * len(centers)
+
+        answers = rows.each(work, rows.blocks())
+        self.centers = centers
+        self.n_computed += sum(computed for _, computed in answers)
+        self.n_possible += rows.n_rows * len(centers)
+        return np.concatenate([far for far, _ in answers])
+
+    def open(self, far: np.ndarray, penalty: float, rank) -> None:
+        """Let far rows open clusters in the order of their rank, as a serial loop over all rows would.
+
+        A row sees the clusters opened by rows of lower rank only, so later ones may be nearer to it until the next pass.
+        """
+        rows = self.rows
+        openers = self._openers(far[np.argsort(rank(far), kind="stable")], penalty)
+        first = self.n_clusters
+        opened = rows.take(openers)
+        self.centers = np.vstack([self.centers, opened])
+        form = rows.centers(self.centers)
+        slope, offset = rows.product_form(opened)
+        opened_at = rank(openers)
+
+        def work(start, stop):
+            ids = np.arange(start, stop)
+            limit = np.searchsorted(opened_at, rank(ids), side="right")
+            self._compare(ids, form, slope, offset, first, limit, np.inf)
+
+        rows.each(work, rows.blocks())
+        self.n_computed += rows.n_rows * len(openers)
+        self.n_possible += rows.n_rows * len(openers)
+
+    def drop_empty(self, summary: Summary) -> Summary:
+        """Forget the clusters that no row is in; the others keep their order."""
+        used = summary.weight > 0
+        if used.all():
+            return summary
+        self.labels = (np.cumsum(used, dtype=np.int32) - 1)[self.labels]
+        self.centers = self.centers[used]
+        return Summary(summary.weight[used], summary.total[used])
+
+    def adopt(self, labels: np.ndarray, centers: np.ndarray, ancestor: np.ndarray) -> None:
+        """Take over other clusters: center ``c`` came out of the old cluster ``ancestor[c]``.
+
+        Rows keep a bound on what may have come nearer: no center is farther from its ancestor than the largest step.
+        """
+        step = np.linalg.norm(centers - self.centers[ancestor], axis=1) * (1 + 1e-12)
+        changed = (step > 0)[labels]
+        self.upper[changed] = np.inf
+        np.maximum(self.lower - np.float32(step.max() * (1 + 1e-6)), 0.0, out=self.lower)
+        self.labels, self.centers = labels, centers
+        if self._local:
+            self._table = self._neighbours(centers, True)
+
+    def scores(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (scores, norm): ``norm[r] + scores[r, c]`` is about the divergence of row r from center c."""
+        slope, offset = self.rows.product_form(self.centers)
+        tile = self.rows.tile(ids)
+        unit = self.rows.unit**2
+        return unit * (offset - tile.values @ slope.T), unit * tile.norm
+
+    def _compare(self, ids, form, slope, offset, first, limit, penalty) -> np.ndarray:
+        """Compare rows with centers by products, tile by tile; mark those that stay far."""
+        rows = self.rows
+        far = np.zeros(len(ids), dtype=bool)
+        step = max(32, TILE_VALUES // max(1, len(slope)))
+        reach = np.sqrt(np.einsum("ij,ij->i", slope, slope, dtype=np.float64).max(initial=0.0))
+        rounding = (rows.n_features + 8) * np.finfo(slope.dtype).eps
+        for at in range(0, len(ids), step):
+            part = slice(at, at + step)
+            tile = rows.tile(ids[part])
+            scores = tile.values @ slope.T
+            np.subtract(offset, scores, out=scores)
+            error = rounding * (np.abs(tile.norm) + np.abs(offset).max() + tile.length * reach)
+            pick_nearest(
+                rows.form, ids[part], rows.weight, form, scores, tile.norm, error, rows.unit**2, first,
+                limit[part], penalty, self.labels, self.upper, self.lower, far[part],
+            )  # fmt: skip
+        return far
+
+    def _openers(self, waiting: np.ndarray, penalty: float) -> np.ndarray:
+        """Return the far rows, given in visiting order, that open clusters."""
+        rows = self.rows
+        openers = []
+        while len(waiting):
+            ids, waiting = waiting[:SETTLE_AT_ONCE], waiting[SETTLE_AT_ONCE:]
+            form = rows.centers(rows.take(ids))
+            places = np.empty(len(ids), dtype=np.int64)
+            count = open_clusters(rows.form, ids, rows.weight, form, penalty, places)
+            openers.append(ids[places[:count]])
+            far = np.empty(len(waiting), dtype=bool)
+
+            def mark(start, stop, ids=waiting, form=form, chosen=places[:count], far=far):
+                part = slice(start, stop)
+                mark_far(rows.form, ids[part], rows.weight, form, chosen, penalty, far[part])
+
+            size = rows.block_size
+            rows.each(mark, [(at, at + size) for at in range(0, len(waiting), size)])
+            waiting = waiting[far]
+        return np.concatenate(openers)
+
+    def _neighbours(self, centers: np.ndarray, always: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each center the nearest others and their distances, rounded down.
+
+        The last column of the distances covers all centers that are not listed.
+        """
+        k = len(centers)
+        if k == 1:
+            return np.empty((1, 0), dtype=np.int32), np.full((1, 1), np.inf, dtype=np.float32)
+        # Worth its k^2 products and comparisons only where rows far outnumber centers.
+        worth = always or k * k <= 16 * self.rows.n_rows
+        if not (self.rows.divergence.is_metric and worth):
+            return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
+        shifted = centers - self.rows.origin
+        square = np.einsum("ij,ij->i", shifted, shifted)
+        error = 4 * (centers.shape[1] + 8) * np.finfo(np.float64).eps * square.max()
+        most = LOCAL_NEIGHBOURS if always else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
+        listed = min(most, k - 1)
+        neighbours = np.empty((k, listed), dtype=np.int32)
+        gaps = np.empty((k, listed + 1), dtype=np.float32)
+
+        def work(start, stop):
+            squares = square[start:stop, None] + square - 2.0 * shifted[start:stop] @ shifted.T
+            squares[np.arange(stop - start), np.arange(start, stop)] = np.inf
+            nearest = np.argpartition(squares, min(listed, k - 1), axis=1)[:, : listed + 1]
+            found = np.take_along_axis(squares, nearest, axis=1)
+            order = np.argsort(found, axis=1)
+            found = np.take_along_axis(found, order, axis=1)
+            neighbours[start:stop] = np.take_along_axis(nearest, order, axis=1)[:, :listed]
+            gaps[start:stop] = np.sqrt(np.maximum(found - error, 0.0)) * (1 - 1e-6)
+
+        self.rows.each(work, [(at, min(at + 128, k)) for at in range(0, k, 128)])
+        return neighbours, gaps
+
+
+def _largest_of_others(values: np.ndarray) -> np.ndarray:
+    """Return for each position the largest value at any other."""
+    if len(values) == 1:
+        return np.zeros(1)
+    second, largest = np.partition(values, -2)[-2:]
+    others = np.full(len(values), largest)
+    others[np.argmax(values)] = second
+    return others

@@ -1,0 +1,182 @@
+"""Finding each row's nearest center while computing few distances.
+
+Two numbers are kept for every row: an upper bound on the distance to its own center and a lower bound on the distance to any
+other (Hamerly 2010). They are distances, not squares; they are stored in float32, always rounded to the safe side.
+A row whose bounds cannot settle it looks at the centers near its own (Newling and Fleuret's exponion)
+or, when these are many, goes into a matrix product with all of them. Each way the answer is the exact one: near ties are
+decided by differences in float64, and equal distances by the lower label.
+"""
+
+import numpy as np
+from numba import njit
+
+from countless.kernels.rows import divergence
+
+UP = 1.0 + 2.0**-22
+DOWN = 1.0 - 2.0**-22
+
+# What filter_rows decides about a row.
+SETTLED, UNSETTLED, FAR = 0, 1, 2
+
+
+@njit(nogil=True, cache=True)
+def filter_rows(
+    rows, start, stop, weight, centers, drift, others, neighbours, gaps, local, penalty,
+    labels, upper, lower, verdict,
+):  # fmt: skip
+    """Settle the rows of a block that bounds or nearby centers can settle.
+
+    Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is (a lower bound on)
+    the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c, t]``; the last column covers every
+    center that is not listed. With ``local`` only listed centers are looked at and bounded.
+
+    Returns how many divergences were computed. labels, upper, lower, verdict are # OUT.
+    """
+    listed = neighbours.shape[1]
+    computed = 0
+    for i in range(start, stop):
+        own = labels[i]
+        reach = upper[i] + drift[own]
+        clear = max(0.0, lower[i] - others[own])
+        if not local:
+            clear = max(clear, gaps[own, 0] - reach)
+        if reach < clear and weight[i] * reach * reach <= penalty:
+            upper[i] = np.float32(reach * UP)
+            lower[i] = np.float32(clear * DOWN)
+            verdict[i - start] = SETTLED
+            continue
+        value = divergence(rows, i, centers, own)
+        computed += 1
+        reach = np.sqrt(value)
+        if not local:
+            clear = max(clear, gaps[own, 0] - reach)
+        if not reach < clear:
+            # Every center closer than this row's own is within twice the row's distance of it.
+            radius = 2.0 * reach
+            if not (local or radius < gaps[own, listed]):
+                upper[i] = np.float32(reach * UP)
+                lower[i] = np.float32(clear * DOWN)
+                verdict[i - start] = UNSETTLED
+                continue
+            best = own
+            best_value = value
+            runner_up = np.inf
+            t = 0
+            while t < listed and gaps[own, t] <= radius:
+                c = neighbours[own, t]
+                other = divergence(rows, i, centers, c)
+                computed += 1
+                if other < best_value or (other == best_value and c < best):
+                    runner_up = best_value
+                    best_value = other
+                    best = c
+                elif other < runner_up:
+                    runner_up = other
+                t += 1
+            clear = np.sqrt(runner_up)
+            if t < listed or not local:
+                clear = min(clear, gaps[own, t] - reach)
+            labels[i] = best
+            value = best_value
+            reach = np.sqrt(value)
+        upper[i] = np.float32(reach * UP)
+        lower[i] = np.float32(max(0.0, clear) * DOWN)
+        verdict[i - start] = FAR if weight[i] * value > penalty else SETTLED
+    return computed
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _least(scores, stop):
+    least = scores[0]
+    for c in range(1, stop):
+        least = min(least, scores[c])
+    return least
+
+
+@njit(nogil=True, cache=True)
+def pick_nearest(
+    rows, ids, weight, centers, scores, norm, error, unit, first, limit, penalty,
+    labels, upper, lower, far,
+):  # fmt: skip
+    """Take each row's nearest center from a table of scores, and decide near ties exactly.
+
+    ``unit * (norm[r] + scores[r, c])`` misses the divergence of row ``ids[r]`` from center ``first + c`` by
+    ``unit * error[r]`` at most. A row may take columns below ``limit[r]`` only, but its lower bound covers all. A row that
+    has a label already (``labels >= 0``) keeps it unless a column is strictly nearer.
+
+    scores (used up), labels, upper, lower, far are # OUT.
+    """
+    for r in range(ids.shape[0]):
+        i = ids[r]
+        row = scores[r]
+        floor = norm[r] - error[r]
+        best = labels[i]
+        best_value = np.inf
+        runner_up = np.inf
+        if best >= 0:
+            best_value = np.float64(upper[i]) * np.float64(upper[i])
+            runner_up = np.float64(lower[i]) * np.float64(lower[i])
+        least = _least(row, limit[r]) if limit[r] > 0 else np.inf
+        if unit * (floor + least) <= best_value:
+            if best >= 0:
+                best_value = divergence(rows, i, centers, best)
+            c = 0
+            while row[c] != least:
+                c += 1
+            # Mostly this column is the one, and no other comes near it.
+            row[c] = np.inf
+            value = divergence(rows, i, centers, first + c)
+            if value < best_value:
+                runner_up = min(runner_up, best_value)
+                best_value = value
+                best = first + c
+            else:
+                runner_up = min(runner_up, value)
+            if unit * (floor + _least(row, limit[r])) <= best_value:
+                for c in range(limit[r]):
+                    if unit * (floor + row[c]) <= best_value:
+                        row[c] = np.inf
+                        value = divergence(rows, i, centers, first + c)
+                        if value < best_value or (value == best_value and first + c < best):
+                            runner_up = min(runner_up, best_value)
+                            best_value = value
+                            best = first + c
+                        else:
+                            runner_up = min(runner_up, value)
+        runner_up = min(runner_up, max(0.0, unit * (floor + _least(row, row.shape[0]))))
+        labels[i] = best
+        upper[i] = np.float32(np.sqrt(best_value) * UP)
+        lower[i] = np.float32(np.sqrt(runner_up) * DOWN)
+        far[r] = weight[i] * best_value > penalty
+
+
+@njit(nogil=True, cache=True)
+def open_clusters(rows, ids, weight, centers, penalty, opened):
+    """Go through far rows in turn: each that no cluster opened before it reaches opens one itself.
+
+    ``centers`` holds the rows of ``ids`` themselves. Returns how many opened; ``opened`` has their places in ids # OUT.
+    """
+    count = 0
+    for r in range(ids.shape[0]):
+        i = ids[r]
+        reached = False
+        for p in range(count):
+            if weight[i] * divergence(rows, i, centers, opened[p]) <= penalty:
+                reached = True
+                break
+        if not reached:
+            opened[count] = r
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def mark_far(rows, ids, weight, centers, chosen, penalty, far):
+    """Mark the rows of ``ids`` that none of the ``chosen`` centers reaches. far is # OUT."""
+    for r in range(ids.shape[0]):
+        i = ids[r]
+        far[r] = True
+        for p in range(chosen.shape[0]):
+            if weight[i] * divergence(rows, i, centers, chosen[p]) <= penalty:
+                far[r] = False
+                break
