@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from countless.hard.divergence import Divergence
+from countless.kernels.ward import replace_pair
 
 
 class WardTree(NamedTuple):
@@ -75,7 +76,6 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
         else _Bregman(weight, total, divergence)
     )
     m = len(weight)
-    # Living clusters stay in the first `alive` places, so that late merges are cheap.
     matrix = costs.matrix
     np.fill_diagonal(matrix, np.inf)
     node = np.arange(m)
@@ -84,33 +84,15 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
     children = np.empty((m - 1, 2), dtype=np.int64)
     cost = np.empty(m - 1)
     for step in range(m - 1):
-        last = m - step - 1
-        a = int(lowest[: last + 1].argmin())
-        a, b = sorted((a, int(partner[a])))
-        children[step] = np.sort(node[[a, b]])
+        alive = m - step
+        cheapest = int(lowest[:alive].argmin())
+        a, b = sorted((cheapest, int(partner[cheapest])))
+        children[step] = sorted((node[a], node[b]))
         cost[step] = matrix[a, b]
-        row = costs.join(a, b, last + 1)
-        row[a] = np.inf
-        matrix[a, : last + 1] = matrix[: last + 1, a] = row
-        node[a] = m + step
-        lost = (partner[: last + 1] == a) | (partner[: last + 1] == b)
-        lost[a] = True
-        # The last cluster moves into the place that b leaves.
-        costs.move(last, b)
-        matrix[b, : last + 1] = matrix[last, : last + 1]
-        matrix[: last + 1, b] = matrix[: last + 1, last]
-        matrix[b, b] = np.inf
-        node[b], partner[b], lowest[b], lost[b] = node[last], partner[last], lowest[last], lost[last]
-        partner[:last][partner[:last] == last] = b
-        if last == 1:
-            break
-        stale = np.flatnonzero(lost[:last])
-        partner[stale] = matrix[stale, :last].argmin(axis=1)
-        lowest[stale] = matrix[stale, partner[stale]]
-        better = matrix[a, :last] < lowest[:last]
-        better[a] = False
-        partner[:last][better] = a
-        lowest[:last][better] = matrix[a, :last][better]
+        row = costs.join(a, b, alive)
+        replace_pair(matrix, partner, lowest, a, b, row, alive)
+        costs.move(alive - 1, b)
+        node[a], node[b] = m + step, node[alive - 1]
     return WardTree(children, np.maximum(cost, 0.0))
 
 

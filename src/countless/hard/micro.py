@@ -1,0 +1,146 @@
+"""Micro-clusters: a table of any length as some hundreds of weighted points.
+
+A short table is its own distinct rows. A longer one is cut around centers found on a sample, and then all
+its rows are counted, so weights and sums are exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.hard.divergence import Divergence
+from countless.hard.nearest import Nearest
+from countless.rows import MemoryRows, Summary, open_rows
+
+# Tables of at most this many rows are not summarised: their distinct rows are the items.
+FEW_ROWS = 1000
+# How many micro-clusters: between the two, as many as keep the comparisons with all rows at this number.
+FEWEST, MOST, COMPARISONS = 384, 1024, 4e7
+# Sampled rows for each micro-cluster, and passes of k-means over the sample.
+SAMPLE_RATIO = 8
+PASSES = 4
+
+
+class MicroClusters(NamedTuple):
+    """Items that stand for all rows; a row of no weight belongs to the item nearest to it."""
+
+    labels: np.ndarray  # (n_rows,) the item of each row
+    weight: np.ndarray  # (m,)
+    total: np.ndarray  # (m, n_features) about the origin
+    origin: np.ndarray  # (n_features,)
+    within: float  # cost of the rows at their items' means
+    sample: np.ndarray  # (s, n_features) rows minus origin that show the shape of the whole
+    sample_weight: np.ndarray  # (s,)
+
+
+def how_many(n_rows: int) -> int:
+    """Return the number of micro-clusters that a table is worth."""
+    return int(min(max(COMPARISONS / n_rows, FEWEST), MOST, max(n_rows / 4, FEWEST)))
+
+
+def micro_clusters(
+    X,
+    weight: np.ndarray,
+    divergence: Divergence,
+    *,
+    seed: int,
+    n_micro: int | None = None,
+    n_jobs=None,
+) -> MicroClusters:
+    """Summarise rows by weighted items.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Rows inside the divergence's domain, prepared by it.
+    weight : ndarray of shape (n_rows,)
+        At least one is positive.
+    divergence : Divergence
+        How rows are compared.
+    seed : int
+        Which rows are sampled is a function of the seed and their positions.
+    n_micro : int, optional
+        Default: the distinct rows of short tables, else `how_many`.
+    n_jobs : int, optional
+        Threads; they do not change the result.
+
+    Returns
+    -------
+    MicroClusters
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.hard.divergence import get_divergence
+    >>> X = np.array([[1.0], [5.0], [1.0]])
+    >>> items = micro_clusters(X, np.ones(3), get_divergence("sqeuclidean"), seed=0)
+    >>> items.labels.tolist(), items.weight.tolist(), items.within
+    ([0, 1, 0], [2.0, 1.0], 0.0)
+    """
+    with open_rows(X, weight, divergence, n_jobs) as rows:
+        if n_micro is None and rows.n_rows <= FEW_ROWS:
+            heavy = np.flatnonzero(weight > 0)
+            sampled = heavy
+            centers = _distinct(rows.take(heavy))
+        else:
+            n_micro = n_micro or how_many(rows.n_rows)
+            sampled = sample_positions(weight, SAMPLE_RATIO * n_micro, seed)
+            centers = _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs)
+        labels, summary = _assign(rows, centers)
+        energy = divergence.energy(summary.weight, summary.total)
+        within = max(0.0, rows.total_cost + float(energy.sum()))
+        # What rounding leaves of a sum of zeros is no cost.
+        if within <= 1e-12 * abs(rows.total_cost):
+            within = 0.0
+        sample = rows.take(sampled) - rows.origin
+        return MicroClusters(
+            labels, summary.weight, summary.total, rows.origin, within, sample, weight[sampled]
+        )
+
+
+def sample_positions(weight: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Draw positions without replacement, the heavier the likelier, each by a hash of itself and the seed."""
+    uniform = hash_uniform(np.arange(len(weight), dtype=np.uint64), seed)
+    with np.errstate(divide="ignore"):
+        arrival = -np.log(uniform) / weight  # the first arrivals of independent Poisson clocks
+    size = min(size, int(np.count_nonzero(weight)))
+    first = np.argpartition(arrival, size - 1)[:size]
+    return first[np.argsort(arrival[first], kind="stable")]
+
+
+def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
+    """Return a number in (0, 1) for each position: the finaliser of splitmix64."""
+    state = position * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+    state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+
+
+def _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs) -> np.ndarray:
+    """Run a few passes of k-means on the sample, from its first distinct rows."""
+    with open_rows(X[sampled], weight[sampled], divergence, n_jobs) as rows:
+        centers = _distinct(rows.take(np.arange(min(n_micro, len(sampled)))))
+        for _ in range(PASSES):
+            centers = rows.means(_assign(rows, centers)[1])
+    return centers
+
+
+def _assign(rows: MemoryRows, centers: np.ndarray) -> tuple[np.ndarray, Summary]:
+    """Give each row to its nearest center; centers that attract no weight are left out."""
+    while True:
+        nearest = Nearest(rows, centers)
+        nearest.assign(centers)
+        summary = rows.summary(nearest.labels, len(centers))
+        heavy = summary.weight > 0
+        if heavy.all():
+            return nearest.labels, summary
+        centers = centers[heavy]
+
+
+def _distinct(rows: np.ndarray) -> np.ndarray:
+    """Return each row once, in order of appearance."""
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return rows[np.sort(first)]
