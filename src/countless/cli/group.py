@@ -4,6 +4,7 @@ What a user can mend is one line on standard error and exit code 2; an interrupt
 of the program's own keeps its traceback.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +39,18 @@ class Commands(click.Group):
         """Return the commands in the order in which a user meets them."""
         return list(self.commands)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run one command, and end quietly when nobody reads its output any more."""
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered goes nowhere; Python would complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        return result
+
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the command line, and turn errors into one line and an exit code."""
         for stream in (sys.stdout, sys.stderr):
@@ -47,8 +60,6 @@ class Commands(click.Group):
         settings["standalone_mode"] = False
         try:
             code = super().main(*args, **settings)
-            if sys.stdout is not None:
-                sys.stdout.flush()
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
@@ -59,8 +70,6 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("interrupted", err=True)
             sys.exit(INTERRUPTED)
-        except BrokenPipeError:
-            _close_quietly()
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -69,11 +78,3 @@ def _fail(message: str) -> None:
 
     click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     sys.exit(2)
-
-
-def _close_quietly() -> None:
-    """End as programs do whose reader has gone; Python would complain once more at exit."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(1)

@@ -115,14 +115,16 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
     facts = []
     for name in table.columns:
         found = _facts(table, name, forced=name in roles.categorical)
+        asked = name in (*roles.columns, *roles.categorical)
         if name in aside:
             found = found._replace(left_out=aside[name])
-        elif roles.columns and name not in (*roles.columns, *roles.categorical):
+        elif roles.columns and not asked:
             found = found._replace(left_out="not in --columns")
-        elif name in (*roles.columns, *roles.categorical):
-            _refuse_useless(found)
-        if found.used and name not in roles.categorical:
-            _refuse_nearly_numbers(table, name)
+        else:
+            if name not in roles.categorical:
+                _refuse_nearly_numbers(table, name)
+            if asked:
+                _refuse_useless(found)
         facts.append(found)
     if not any(column.used for column in facts):
         kinds = listing(f"{column.name!r} ({column.kind})" for column in facts)
@@ -186,7 +188,8 @@ def _refuse_nearly_numbers(table: Table, name: str) -> None:
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
     for pattern, hint in ((_NUMBER, ""), (_COMMA_NUMBER, "; say --decimal ,")):
         fits = np.array([pattern.fullmatch(level) is not None for level in column.levels])
-        if counts[fits].sum() < NEARLY_ALL * counts.sum():
+        # Where all are numbers, the file itself says that they are text: codes, not amounts.
+        if counts[fits].sum() < NEARLY_ALL * counts.sum() or (fits.all() and not hint):
             continue
         if hint:
             raise InputError(f"column {name!r} holds numbers with a decimal comma{hint}")

@@ -69,16 +69,7 @@ def plan_preparation(
     'standardised; 1 gap filled with 2'
     """
     weight = np.ones(table.n_rows) if weight is None else weight
-    used = [column for column in facts if column.used]
-    rows = rows_to_use(table, tuple(_blank_step(table, column.name) for column in used), gaps)
-    if weight[rows].sum() <= 0:
-        raise InputError("the rows that are used have no weight")
-    steps: dict[str, Step] = {}
-    for column in used:
-        if step := _step(table, column.name, rows, weight[rows], scale):
-            steps[column.name] = step
-    if not steps:
-        raise InputError(f"every column of {table.source} is constant in the rows that are used")
+    steps = _steps(table, [column.name for column in facts if column.used], gaps, scale, weight)
     single = all(_is_float32(table, name) for name in steps)
     preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
     reports = [_report(column, steps.get(column.name), gaps, scale) for column in facts]
@@ -110,6 +101,23 @@ def _blank_step(table: Table, name: str) -> Step:
     if isinstance(table.columns[name], Words):
         return CategoricalStep(name, "", ("",))
     return NumericStep(name, 0.0, 0.0, 1.0)
+
+
+def _steps(
+    table: Table, names: list[str], gaps: str, scale: bool, weight: np.ndarray
+) -> dict[str, Step]:
+    """Return the step of each column that varies in the rows that are used."""
+    while names:
+        rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), gaps)
+        if weight[rows].sum() <= 0:
+            raise InputError("the rows that are used have no weight")
+        found = {name: _step(table, name, rows, weight[rows], scale) for name in names}
+        steps = {name: step for name, step in found.items() if step is not None}
+        if len(steps) == len(names):
+            return steps
+        # Without the constant columns fewer rows have gaps, so what was measured has changed.
+        names = list(steps)
+    raise InputError(f"every column of {table.source} is constant in the rows that are used")
 
 
 def _step(

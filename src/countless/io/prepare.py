@@ -50,15 +50,13 @@ class NumericStep:
 
     def gaps(self, table: Table) -> np.ndarray:
         """Return True for each row without a value."""
-        column = table.columns[self.name]
-        if isinstance(column, Unusable) and column.what == "nothing":
+        if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
         return np.isnan(table.numbers(self.name))
 
     def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
         """Fill one column of the matrix from the given rows of the table."""
-        column = table.columns[self.name]
-        if isinstance(column, Unusable):
+        if _is_empty(table, self.name):
             out[:, 0] = (self.fill - self.center) / self.scale
             return None
         values = table.numbers(self.name)[rows]
@@ -89,8 +87,7 @@ class CategoricalStep:
 
     def gaps(self, table: Table) -> np.ndarray:
         """Return True for each row without a value."""
-        column = table.columns[self.name]
-        if isinstance(column, Unusable) and column.what == "nothing":
+        if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
         return table.words(self.name).gaps
 
@@ -98,8 +95,7 @@ class CategoricalStep:
         """Fill the indicator columns; return a line about levels that no column stands for."""
         out[:] = 0
         place = {level: j for j, level in enumerate(self.levels)}
-        column = table.columns[self.name]
-        if isinstance(column, Unusable):
+        if _is_empty(table, self.name):
             out[:, place[self.fill]] = 1
             return None
         words = table.words(self.name)
@@ -250,6 +246,11 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
     if not kept.any():
         raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
     return np.flatnonzero(kept)
+
+
+def _is_empty(table: Table, name: str) -> bool:
+    column = table.columns[name]
+    return isinstance(column, Unusable) and column.what == "nothing"
 
 
 def _columns_named(names: list[str]) -> str:

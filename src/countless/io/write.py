@@ -1,7 +1,5 @@
 """Writing results: all of them or none, and nothing that a spreadsheet would run."""
 
-import csv
-import io
 import os
 import re
 import shutil
@@ -15,6 +13,7 @@ from .errors import InputError
 # A cell that starts so is a formula to a spreadsheet; the wide forms are the same to some of them.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NEEDS_QUOTES = re.compile('[",\r\n]')
 
 
 def safe_cell(text: str) -> str:
@@ -59,11 +58,15 @@ def labels_csv(
     text = np.full(n_rows, "", dtype=object)
     text[rows] = [str(label) for label in labels.tolist()]
     name, names = ids or ("row", map(str, range(1, n_rows + 1)))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([safe_cell(name), "label"])
-    writer.writerows(zip(map(safe_cell, names), text, strict=True))
-    return out.getvalue().encode()
+    lines = [f"{_csv_cell(name)},label\n"]
+    lines += [f"{_csv_cell(cell)},{label}\n" for cell, label in zip(names, text, strict=True)]
+    return "".join(lines).encode()
+
+
+def _csv_cell(text: str) -> str:
+    # The csv module leaves a carriage return unquoted, and it would end the line for a reader.
+    text = safe_cell(text)
+    return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
 
 
 def check_free(directory: Path, names: Iterable[str], force: bool) -> None:

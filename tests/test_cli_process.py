@@ -1,0 +1,136 @@
+"""The installed command in a process of its own: speed, pipes, closed streams."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from countless.cli import main; main()"]
+ROWS = "x,y\n" + "".join(f"{i % 2 * 9 + i / 50},{i % 7}\n" for i in range(40))
+
+
+def start(*arguments, cwd, **settings):
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, **settings
+    )
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    code = (
+        "import sys; from countless.cli import main\n"
+        "try: main(['fit', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(*sorted({n.split('.')[0] for n in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    heavy = {"numpy", "scipy", "sklearn", "numba", "pyarrow", "matplotlib", "pandas", "rich"}
+    assert "Cluster the rows of DATA" in done.stdout
+    assert heavy.isdisjoint(done.stderr.split())
+
+
+def test_help_answers_at_once(tmp_path):
+    seconds = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        assert start("--help", cwd=tmp_path).returncode == 0
+        seconds.append(time.perf_counter() - begun)
+    # The aim is 0.3 s; the room above it is for a machine that is busy with other tests.
+    assert min(seconds) < 1.0
+
+
+def test_standard_input_and_json(tmp_path):
+    done = start(
+        "fit",
+        "-",
+        "--method",
+        "k-means",
+        "--set",
+        "n_clusters=2",
+        "--json",
+        cwd=tmp_path,
+        input=ROWS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["input"]["source"] == "standard input"
+    assert (tmp_path / "stdin-clusters" / "labels.csv").exists()
+
+
+def test_closed_standard_input(tmp_path):
+    (tmp_path / "t.csv").write_text(ROWS)
+    command = f"{subprocess.list2cmdline(COMMAND)} fit %s --method k-means --quiet <&-"
+    done = subprocess.run(
+        command % "t.csv", shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(command % "-", shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: standard input is closed")
+
+
+def test_reader_that_goes_away(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "x\n" + "".join(f"{i % 2 * 9 + i / 9e5}\n" for i in range(99_999))
+    )
+    fit = start(
+        "fit", "t.csv", "--method", "k-means", "--set", "n_clusters=2", "--out", "o", cwd=tmp_path
+    )
+    assert fit.returncode == 0, fit.stderr
+    process = subprocess.Popen(
+        [*COMMAND, "predict", "o/model.zip", "t.csv"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == "row,label\n"
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are another thing on Windows")
+def test_interrupt(tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "fit", "-", "--quiet"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(ROWS)  # and no end: the command waits for more
+    process.stdin.flush()
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read().strip() == "interrupted"
+    assert process.wait(timeout=60) == 130
+    process.stdin.close()
+    process.stderr.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_terminal_without_unicode(tmp_path):
+    (tmp_path / "t.csv").write_text("größe,y\n" + ROWS.split("\n", 1)[1])
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = start(
+        "fit",
+        "t.csv",
+        "--method",
+        "k-means",
+        "--set",
+        "n_clusters=2",
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gr\\xf6\\xdfe" in done.stdout
