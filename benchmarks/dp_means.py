@@ -133,6 +133,7 @@ def attempt(bench: Bench, problem: Problem, contestant: Contestant, title="", **
     except ContestantFailed as failure:
         return Result(title, reason=f"not run: {failure}")
     value, k = objective(problem.X, run.labels, problem.penalty)
+    print(f"  {run.seconds:.3f} s, {run.passes} passes, k={k}, {value:.6g}", file=sys.stderr)
     return Result(title, k, value, run)
 
 

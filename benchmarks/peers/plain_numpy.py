@@ -11,14 +11,16 @@ from worker import Outcome, serve
 BLOCK_ROWS = 8192
 
 
-def fit(X, threads, penalty, max_iter=1000):
-    labels = np.zeros(len(X), dtype=np.intp)
+def fit(X, threads, penalty, max_iter=1000, tol=1e-4):
     means = X.mean(axis=0, dtype=np.float64)[None]
-    n_passes, converged = 0, False
-    while not converged and n_passes < max_iter:
-        previous, (labels, n_clusters) = labels, assign(X, means, penalty)
+    # scikit-learn's and PDC's rule: the means stand still, measured in variances of a column.
+    still = tol * np.mean([column.var(dtype=np.float64) for column in X.T])
+    n_passes, shift = 0, np.inf
+    while shift > still and n_passes < max_iter:
+        before = means
+        labels, n_clusters = assign(X, means, penalty)
         labels, means = cluster_means(X, labels, n_clusters)
-        converged = np.array_equal(labels, previous)
+        shift = np.square(means - before).sum() if len(means) == len(before) else np.inf
         n_passes += 1
     return Outcome(labels, n_passes)
 
