@@ -41,7 +41,7 @@ def flowers(tmp_path):
         [(1, 50, "red"), (4, 90, "blue"), (9, 20, "red")]
     ):
         for _ in range(30):
-            at = [length, width] + RNG.normal(0, [0.2, 1.0])
+            at = RNG.normal([length, width], [0.2, 1.0])
             lines.append(f"flower {len(lines)},{at[0]:.3f},{at[1]:.2f},{colour},g{group}")
     path = tmp_path / "flowers.csv"
     path.write_text("\n".join(lines) + "\n")

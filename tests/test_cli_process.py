@@ -74,27 +74,15 @@ def test_closed_standard_input(tmp_path):
 
 
 def test_reader_that_goes_away(tmp_path):
-    (tmp_path / "t.csv").write_text(
-        "x\n" + "".join(f"{i % 2 * 9 + i / 9e5}\n" for i in range(99_999))
-    )
-    fit = start(
-        "fit", "t.csv", "--method", "k-means", "--set", "n_clusters=2", "--out", "o", cwd=tmp_path
-    )
-    assert fit.returncode == 0, fit.stderr
-    process = subprocess.Popen(
-        [*COMMAND, "predict", "o/model.zip", "t.csv"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline() == "row,label\n"
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    process.stderr.close()
-    assert process.wait(timeout=60) == 1
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*COMMAND, "methods"], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another thing on Windows")

@@ -50,7 +50,12 @@ _READING = (
 )
 
 _COLUMNS = (
-    click.option("--columns", metavar="NAMES", multiple=True, help="Use these columns only."),
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        multiple=True,
+        help="Use these columns only; separate names by commas.",
+    ),
     click.option("--exclude", metavar="NAMES", multiple=True, help="Leave these columns out."),
     click.option(
         "--categorical",
@@ -80,8 +85,8 @@ seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
-    show_default=True,
-    help="The same seed gives the same answer.",
+    metavar="N",
+    help="The same seed, 0 by default, gives the same answer.",
 )
 jobs_option = click.option(
     "--jobs", type=int, metavar="N", help="Threads to use; -1 is all. The answer does not change."

@@ -1,5 +1,7 @@
 """Small pieces of text: data that is safe to print, numbers and shares as a person writes them."""
 
+import math
+
 
 def printable(text: str) -> str:
     """Return text with every character that a terminal could obey written as an escape.
@@ -14,16 +16,22 @@ def printable(text: str) -> str:
     )
 
 
-def number(value: float) -> str:
-    """Write a number with four digits that matter, as a person would.
+def number(value: float, deviation: float | None = None) -> str:
+    """Write a number with the digits that matter: four, or to a hundredth of a deviation.
 
     Examples
     --------
-    >>> number(3706.4), number(0.12345), number(2.0), number(1234567.0)
-    ('3706', '0.1235', '2', '1234567')
+    >>> number(0.12345), number(2.0), number(1234567.0)
+    ('0.1235', '2', '1234567')
+    >>> number(2008.53, deviation=0.8), number(3706.4, deviation=800.0)
+    ('2008.53', '3706')
     """
     if value == 0:
         return "0"
+    if deviation and math.isfinite(deviation) and 1e-4 < abs(deviation) < 1e9:
+        decimals = max(0, 2 - math.floor(math.log10(abs(deviation))))
+        text = f"{value:.{decimals}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     if 1e3 <= abs(value) < 1e9:
         return f"{value:.0f}"
     return f"{value:.4g}"

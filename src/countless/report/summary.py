@@ -144,6 +144,12 @@ def _traits(
         feature = features[j]
         if feature.level is not None and difference[j] < 0:
             continue
-        here, rest = (feature.center + feature.scale * float(side[j]) for side in (inside, outside))
+        here, rest = (_in_units(feature, float(side[j])) for side in (inside, outside))
         traits.append(Trait(feature.column, feature.level, here, rest, float(difference[j])))
     return traits
+
+
+def _in_units(feature: Feature, value: float) -> float:
+    """Undo the scaling; what rounding left of a zero is zero."""
+    original = feature.center + feature.scale * value
+    return 0.0 if abs(original) < 1e-9 * feature.scale else original

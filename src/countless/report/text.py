@@ -91,7 +91,9 @@ def clusters_view(
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
     if trait.level is None:
-        return f"{arrow} {trait.column}", number(trait.inside), number(trait.outside), typical
+        deviation = (trait.inside - trait.outside) / trait.difference
+        here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))
+        return f"{arrow} {trait.column}", here, rest, typical
     name = f"{arrow} {trait.column} = {trait.level}"
     return name, percent(trait.inside), percent(trait.outside), typical
 
