@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_array
 
 from countless.hard.divergence import Divergence
 
 
-def check_table(X, divergence: Divergence):
-    """Return rows as float32 or float64, dense or CSR, inside the divergence's domain and prepared by it."""
+def check_table(X: Any, divergence: Divergence) -> Any:
+    """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     divergence.check(X)
     return divergence.prepare(X)
 
 
-def check_weight(sample_weight, n_rows: int) -> np.ndarray:
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return one float64 weight a row, none negative and not all zero."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n_rows} rows; got shape {weight.shape}"
+            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
         )
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():

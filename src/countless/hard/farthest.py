@@ -1,8 +1,8 @@
-"""The farthest-first rule: a penalty from an approximate number of clusters (Kulis and Jordan, section 6.1)."""
+"""A penalty from an approximate number of clusters (Kulis and Jordan, section 6.1)."""
 
 from __future__ import annotations
 
-from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,13 +13,16 @@ from countless.hard.divergence import get_divergence
 BLOCK_VALUES = 2**18
 
 
-def farthest_first_penalty(X, k, *, sample_weight=None, divergence="sqeuclidean") -> float:
+def farthest_first_penalty(
+    X: Any, k: int, *, sample_weight: Any = None, divergence: str = "sqeuclidean"
+) -> float:
     """Return a penalty at which DP-means finds roughly `k` clusters.
 
-    A set starts with the mean of all rows. In each of k rounds the row farthest from the set is found and then
-    added. The answer is the distance found in round k, before that row is added. The paper does not say
-    whether distances are squared; here they are, since its Algorithm 1 compares squared distances with the penalty. A row of
-    weight w counts as w times as far, because that is what decides whether it opens a cluster.
+    A set starts with the mean of all rows. In each of k rounds the row farthest from the set is
+    found and then added. The answer is the distance found in round k, before that row is added. The
+    paper does not say whether distances are squared; here they are, since its Algorithm 1 compares
+    squared distances with the penalty. A row of weight w counts as w times as far, because that is
+    what decides whether it opens a cluster.
 
     Parameters
     ----------
@@ -42,13 +45,13 @@ def farthest_first_penalty(X, k, *, sample_weight=None, divergence="sqeuclidean"
     >>> from countless import farthest_first_penalty
     >>> X = [[0.0], [1.0], [10.0], [11.0]]
     >>> farthest_first_penalty(X, 1), farthest_first_penalty(X, 3)
-    (30.25, 20.25)
+    (30.25, 1.0)
     """
     measure = get_divergence(divergence)
     X = check_table(X, measure)
     n_rows = X.shape[0]
     weight = check_weight(sample_weight, n_rows)
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n_rows:
+    if not isinstance(k, int | np.integer) or not 1 <= k <= n_rows:
         raise ValueError(
             f"k must be a whole number from 1 to the number of rows, {n_rows}; got {k!r}"
         )
@@ -63,7 +66,7 @@ def farthest_first_penalty(X, k, *, sample_weight=None, divergence="sqeuclidean"
     return float(weight[far] * distance[far])
 
 
-def _divergence_from(X, center, measure, cost) -> np.ndarray:
+def _divergence_from(X, center, measure, cost):
     """Return the divergence of every row from one center, block by block."""
     if not sp.issparse(X) and measure.name == "sqeuclidean":
         # By differences: far-off data loses no digits.

@@ -1,14 +1,15 @@
 """Micro-clusters: a table of any length as some hundreds of weighted points.
 
-A short table is its own distinct rows. A longer one is cut around centers found on a sample, and then all
-its rows are counted, so weights and sums are exact.
+A short table is its own distinct rows. A longer one is cut around centers found on a sample, and
+then all its rows are counted, so weights and sums are exact.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from countless.hard.divergence import Divergence
 from countless.hard.nearest import Nearest
@@ -16,11 +17,14 @@ from countless.rows import MemoryRows, Summary, open_rows
 
 # Tables of at most this many rows are not summarised: their distinct rows are the items.
 FEW_ROWS = 1000
-# How many micro-clusters: between the two, as many as keep the comparisons with all rows at this number.
+# How many micro-clusters: between the two, as many as keep the comparisons with all rows at this
+# number.
 FEWEST, MOST, COMPARISONS = 384, 1024, 4e7
 # Sampled rows for each micro-cluster, and passes of k-means over the sample.
 SAMPLE_RATIO = 8
-PASSES = 4
+PASSES = 6
+# Draws of the second half of the seeds.
+SEED_DRAWS = 2
 
 
 class MicroClusters(NamedTuple):
@@ -41,13 +45,13 @@ def how_many(n_rows: int) -> int:
 
 
 def micro_clusters(
-    X,
+    X: Any,
     weight: np.ndarray,
     divergence: Divergence,
     *,
     seed: int,
     n_micro: int | None = None,
-    n_jobs=None,
+    n_jobs: int | None = None,
 ) -> MicroClusters:
     """Summarise rows by weighted items.
 
@@ -101,7 +105,7 @@ def micro_clusters(
 
 
 def sample_positions(weight: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Draw positions without replacement, the heavier the likelier, each by a hash of itself and the seed."""
+    """Draw positions without replacement, by weight and by a hash of each and the seed."""
     uniform = hash_uniform(np.arange(len(weight), dtype=np.uint64), seed)
     with np.errstate(divide="ignore"):
         arrival = -np.log(uniform) / weight  # the first arrivals of independent Poisson clocks
@@ -119,13 +123,36 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
     return ((state >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
 
-def _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs) -> np.ndarray:
-    """Run a few passes of k-means on the sample, from its first distinct rows."""
+def _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs):
+    """Run a few passes of k-means on the sample, from seeds that leave no region out.
+
+    The sample comes in random order, so its first rows seed the dense regions. The others are drawn
+    in proportion to what they cost there, which finds small clusters that have no seed yet.
+    """
     with open_rows(X[sampled], weight[sampled], divergence, n_jobs) as rows:
-        centers = _distinct(rows.take(np.arange(min(n_micro, len(sampled)))))
+        first = min(n_micro // 2, rows.n_rows)
+        centers = _distinct(rows.take(np.arange(first)))
+        for draw in range(SEED_DRAWS):
+            cost = rows.weight * _divergence(rows, _assign(rows, centers)[0], centers)
+            if not cost.any():
+                break
+            seeds = sample_positions(cost, n_micro // (2 * SEED_DRAWS), draw)
+            centers = _distinct(np.vstack([centers, rows.take(seeds)]))
         for _ in range(PASSES):
             centers = rows.means(_assign(rows, centers)[1])
     return centers
+
+
+def _divergence(rows: MemoryRows, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return what each row costs at its center, block by block."""
+    slope, offset = rows.divergence.slope_offset(centers)
+    cost = rows.divergence.row_cost(rows.X) + offset[labels]
+    for start, stop in rows.blocks():
+        block, near = rows.X[start:stop], slope[labels[start:stop]]
+        dots = block.multiply(near) if sp.issparse(block) else block * near
+        cost[start:stop] -= np.asarray(dots.sum(axis=1)).ravel()
+    # What rounding leaves of a distance 0 must not look like one.
+    return np.where(cost > 1e-9 * np.abs(offset[labels]), cost, 0.0)
 
 
 def _assign(rows: MemoryRows, centers: np.ndarray) -> tuple[np.ndarray, Summary]:

@@ -1,12 +1,15 @@
 """What data without clusters shows: how wide its plateaus are, and how compact its pieces.
 
-Any cloud of points, cut into k pieces, stays k pieces over some interval of log(penalty); in one or two dimensions and at small k
-that interval is wide. A plateau means something only where it is wider than that. So clouds without
-structure, with the data's own spread in every direction, go through the same tree: Gaussian ones, and uniform boxes,
-which of all unimodal shapes are the easiest to cut into compact pieces. At each k two things are recorded:
+Any cloud of points, cut into k pieces, stays k pieces over some interval of log(penalty); in one or
+two dimensions and at small k that interval is wide. A plateau means something only where it is
+wider than that. So clouds without structure, with the data's own spread in every direction, go
+through the same tree: Gaussian ones, and uniform boxes, which of all unimodal shapes are the
+easiest to cut into compact pieces. At each k two things are recorded:
 
-* the width of the plateau, ``log(h[k-1] / h[k])`` with h[k] the cost of the merge that leaves k clusters;
-* the compactness, ``log((E[1] / (n - 1)) / (E[k] / (n - k)))`` with E[k] the cost of the rows at k clusters.
+* the width of the plateau, ``log(h[k-1] / h[k])`` with h[k] the cost of the merge that leaves k
+  clusters;
+* the compactness, ``log((E[1] / (n - 1)) / (E[k] / (n - k)))`` with E[k] the cost of the rows at k
+  clusters.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ LEVEL = 1e-3
 NEGLIGIBLE = 1e-3
 # Compactness alone never makes a plateau: it must be wider than a tenth of the structureless ones.
 EASIEST = 0.9
-# Compactness is heard where clusters have this many rows on average: a few outliers make small clusters compact.
+# Compactness is heard where clusters have this many rows on average: a few outliers make small
+# clusters compact.
 ROWS_TO_BE_HEARD = 10
 # Skewness that a simulated bell can have: from almost none to an exponential distribution's.
 SKEWNESS = (0.02, 2.0)
@@ -53,7 +57,7 @@ class Structureless(NamedTuple):
 def principal_axes(
     sample: np.ndarray, weight: np.ndarray, center: np.ndarray, divergence: Divergence
 ) -> Axes:
-    """Describe the spread of rows along their principal axes, as the divergence sees it near the center.
+    """Describe the spread along the principal axes, as the divergence sees it near the center.
 
     Examples
     --------
@@ -119,11 +123,12 @@ def simulate(axes: Axes, n_rows: float, seed: int) -> Structureless:
 
 
 def null_widths(null: Structureless, compactness: np.ndarray, n_rows: float) -> np.ndarray:
-    """Return the width that a plateau must exceed at k = 2, 3, ..., given how compact the data is there.
+    """Return the width that a plateau must exceed at k = 2, 3, ..., given how compact it is.
 
-    Two witnesses are heard at every k: the width of the plateau, and the compactness of its clusters. The product of
-    the chances that structureless data does as well must be below ``LEVEL / (k (k - 1))``, which sums to LEVEL
-    over all k. So the more compact the clusters, the less wide the plateau has to be.
+    Two witnesses are heard at every k: the width of the plateau, and the compactness of its
+    clusters. The product of the chances that structureless data does as well must be below ``LEVEL
+    / (k (k - 1))``, which sums to LEVEL over all k. So the more compact the clusters, the less wide
+    the plateau has to be.
     """
     n_known = null.width.shape[1]
     k = np.arange(2, len(compactness) + 2)

@@ -1,8 +1,9 @@
 """The tree of cheapest merges: Ward's method for any weights and any Bregman divergence.
 
-Joining clusters a and b raises the cost of their rows by ``energy(W_a + W_b, S_a + S_b) - energy(W_a, S_a) - energy(W_b, S_b)``.
-For squared Euclidean distances that is Ward's ``W_a W_b / (W_a + W_b) ||mu_a - mu_b||^2``, and the costs of
-the joined cluster follow from the old ones (Lance and Williams), so a merge costs O(m) whatever the dimension.
+Joining clusters a and b raises the cost of their rows by ``energy(W_a + W_b, S_a + S_b) -
+energy(W_a, S_a) - energy(W_b, S_b)``. For squared Euclidean distances that is Ward's ``W_a W_b /
+(W_a + W_b) ||mu_a - mu_b||^2``, and the costs of the joined cluster follow from the old ones (Lance
+and Williams), so a merge costs O(m) whatever the dimension.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from countless.kernels.ward import replace_pair
 class WardTree(NamedTuple):
     """Merges of m items in the order in which they were made.
 
-    Merge i joins the nodes ``children[i]``, where node j < m is item j and node m + j is what merge j made.
+    Merge i joins the nodes ``children[i]``, where node j < m is item j and node m + j is what merge
+    j made.
     """
 
     children: np.ndarray  # (m - 1, 2)
@@ -31,7 +33,7 @@ class WardTree(NamedTuple):
 
     @property
     def height(self) -> np.ndarray:
-        """The penalty from which on each merge is made: its cost, or that of an earlier one that it had to wait for."""
+        """The penalty that each merge needs: its cost, or an earlier one's that it waits for."""
         return np.maximum.accumulate(self.cost)
 
     def cut(self, n_merges: int) -> np.ndarray:
@@ -47,7 +49,8 @@ class WardTree(NamedTuple):
 def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> WardTree:
     """Join the two clusters whose merge costs least until one is left.
 
-    Exact and greedy: every cluster's cheapest partner is cached, and looked for again only when it is gone.
+    Exact and greedy: every cluster's cheapest partner is cached, and looked for again only when it
+    is gone.
 
     Parameters
     ----------

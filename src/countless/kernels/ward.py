@@ -1,4 +1,4 @@
-"""Keeping a matrix of merge costs, and every cluster's cheapest partner, while clusters are joined."""
+"""Keeping merge costs, and every cluster's cheapest partner, while clusters are joined."""
 
 import numpy as np
 from numba import njit
@@ -19,7 +19,8 @@ def find_partner(matrix, cluster, alive, partner, lowest):
 def replace_pair(matrix, partner, lowest, a, b, row, alive):
     """Put the join of a < b, whose costs are ``row``, at a's place, and the last cluster at b's.
 
-    Living clusters so stay in the first places, and late merges are cheap. matrix, partner, lowest are # OUT.
+    Living clusters so stay in the first places, and late merges are cheap. matrix, partner, lowest
+    are # OUT.
     """
     last = alive - 1
     for other in range(alive):
@@ -35,7 +36,7 @@ def replace_pair(matrix, partner, lowest, a, b, row, alive):
         lowest[b] = lowest[last]
     for cluster in range(last):
         chosen = partner[cluster]
-        if cluster == a or chosen == a or chosen == b:
+        if cluster == a or chosen in (a, b):
             find_partner(matrix, cluster, last, partner, lowest)
             continue
         if chosen == last:
