@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.nearest import Nearest
-from countless.rows import MemoryRows
+from countless.rows import MemoryRows, Summary
 
 Rank = Callable[[np.ndarray], np.ndarray]  # rows -> when each is visited in a pass
 
@@ -22,6 +22,7 @@ class Clustering(NamedTuple):
 
     labels: np.ndarray  # (n_rows,) int32
     centers: np.ndarray  # (n_clusters, n_features) float64
+    summary: Summary  # the clusters' weights and sums
     objective: float
     history: list[float]  # the objective after each pass
     n_iter: int
@@ -90,6 +91,7 @@ def algorithm1(
     return Clustering(
         nearest.labels,
         rows.means(summary),
+        summary,
         history[-1],
         history,
         len(history),

@@ -5,14 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from countless.hard.divergence import Divergence
 
 
+def check_finite(X) -> None:
+    """Raise a ValueError that names the first gap or infinity by row and column."""
+    # A sum is finite unless something in it is not, or it overflows: then the search finds nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    values = X.data if sp.issparse(X) else X
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
+        return
+    value = values[tuple(bad[0])]
+    if sp.issparse(X):
+        row, column = np.searchsorted(X.indptr, bad[0, 0], side="right") - 1, X.indices[bad[0, 0]]
+    else:
+        row, column = bad[0]
+    what = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(f"X contains {what}: row {row}, column {column} ({len(bad)} such in all)")
+
+
 def check_table(X: Any, divergence: Divergence) -> Any:
     """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    X = check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    check_finite(X)
     divergence.check(X)
     return divergence.prepare(X)
 
@@ -33,5 +56,5 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
             f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
         )
     if not weight.any():
-        raise ValueError("sample_weight must be positive for at least one row; all are 0")
+        raise ValueError("sample_weight must not be zero for every row; all are 0")
     return weight

@@ -18,8 +18,9 @@ from countless.kernels.assign import (
 )
 from countless.rows import MemoryRows, Summary
 
-# Products of a tile with the centers that are held at once.
+# Products held at once: what fits the cache, but rows enough to make a matrix product worth its preparation.
 TILE_VALUES = 2**17
+LEAST_TILE_ROWS = 256
 # Measuring one center costs about this many entries of a matrix product, so longer lists do not pay.
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
@@ -151,7 +152,7 @@ class Nearest:
         """Compare rows with centers by products, tile by tile; mark those that stay far."""
         rows = self.rows
         far = np.zeros(len(ids), dtype=bool)
-        step = max(32, TILE_VALUES // max(1, len(slope)))
+        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(slope)))
         reach = np.sqrt(np.einsum("ij,ij->i", slope, slope, dtype=np.float64).max(initial=0.0))
         rounding = (rows.n_features + 8) * np.finfo(slope.dtype).eps
         for at in range(0, len(ids), step):

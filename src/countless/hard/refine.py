@@ -205,9 +205,11 @@ def refine(
         start = history[-1]
         # Rows of very many clusters look around their own cluster only; the last pass looks everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
-        n_changed = refiner.split() + refiner.merge()
-        # While clusters still come in numbers, centers need not be settled to the last row.
-        turns = 2 if n_changed > GROWING * refiner.n_clusters else max_iter - len(history)
+        # While clusters still come in numbers it is too early to merge, or to settle rows to the last one.
+        growing = refiner.split() > GROWING * refiner.n_clusters
+        if not growing:
+            growing = refiner.merge() > GROWING * refiner.n_clusters
+        turns = 2 if growing else max_iter - len(history)
         for _ in range(turns):
             changed = refiner.settle_rows(local=local)
             if note() <= tol * history[-1] or not changed:
@@ -221,6 +223,7 @@ def refine(
     return Clustering(
         nearest.labels,
         nearest.centers,
+        refiner.summary,
         objective,
         history,
         len(history),

@@ -85,6 +85,8 @@ class MemoryRows:
             self.total_cost = float(self.weight @ cost)
         else:
             self.total_cost = float(self.weight @ divergence.row_cost(X))
+        if not np.isfinite(self.total_cost):
+            raise ValueError("X has values so large that their squares overflow; scale it down")
 
     def blocks(self) -> list[tuple[int, int]]:
         """Return the (start, stop) of each block."""

@@ -1,0 +1,132 @@
+"""DP-means on a stream: a bounded set of weighted items stands for all rows seen so far.
+
+Each batch becomes some items; items are then joined, the cheapest joins first, until at most `MOST_ITEMS` are left, and the clusters are
+DP-means over the items. Weights and sums of items are exact, so are the clusters' means and the objective.
+Clusters keep their ids: a cluster whose items come together with another's takes the id of the heavier one, the
+other id is never used again, and a new cluster gets a new id.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.hard.divergence import Divergence
+from countless.hard.micro import micro_clusters
+from countless.hard.nearest import Nearest
+from countless.hard.refine import refine
+from countless.hard.ward import ward_tree
+from countless.rows import Summary, open_rows
+
+MOST_ITEMS = 1024
+
+
+class Stream(NamedTuple):
+    """All that is kept of a stream."""
+
+    items: Summary  # weights and totals, in the rows' own coordinates
+    item_id: np.ndarray  # (n_items,) the id of each item's cluster
+    next_id: int
+    within: float  # cost of all rows at their items' means
+
+
+class StreamClusters(NamedTuple):
+    """The clusters of a stream, oldest first."""
+
+    ids: np.ndarray  # (n_clusters,)
+    centers: np.ndarray  # (n_clusters, n_features)
+    weight: np.ndarray  # (n_clusters,)
+    objective: float
+
+
+def start_stream(n_features: int) -> Stream:
+    """Return a stream that has seen nothing."""
+    empty = Summary(np.empty(0), np.empty((0, n_features)))
+    return Stream(empty, np.empty(0, dtype=np.int64), 0, 0.0)
+
+
+def resume_stream(weight: np.ndarray, total: np.ndarray, within: float) -> Stream:
+    """Return a stream that goes on from clusters already found; their ids are 0, 1, ..."""
+    return Stream(Summary(weight, total), np.arange(len(weight)), len(weight), within)
+
+
+def update_stream(
+    stream: Stream, X, weight: np.ndarray, divergence: Divergence, penalty: float, *, seed: int
+) -> tuple[Stream, StreamClusters]:
+    """Take in a batch of rows and cluster again."""
+    batch = micro_clusters(X, weight, divergence, seed=seed)
+    batch_total = batch.total + batch.weight[:, None] * batch.origin
+    items = Summary(
+        np.append(stream.items.weight, batch.weight), np.vstack([stream.items.total, batch_total])
+    )
+    item_id = np.append(stream.item_id, np.full(len(batch.weight), -1))
+    within = stream.within + batch.within
+    if len(items.weight) > MOST_ITEMS:
+        items, item_id, lost = _join_cheapest(items, item_id, divergence)
+        within += lost
+    labels, centers, cluster_weight, objective = _cluster(items, item_id, divergence, penalty)
+    ids, next_id = _name_clusters(labels, items.weight, item_id, len(centers), stream.next_id)
+    oldest = np.argsort(ids)
+    clusters = StreamClusters(
+        ids[oldest], centers[oldest], cluster_weight[oldest], within + objective
+    )
+    return Stream(items, ids[labels], next_id, within), clusters
+
+
+def _join_cheapest(items: Summary, item_id: np.ndarray, divergence: Divergence):
+    """Join items until half of the room is free again; a joined item belongs to its heaviest part's cluster."""
+    tree = ward_tree(*items, divergence)
+    n_joins = len(items.weight) - MOST_ITEMS // 2
+    group = tree.cut(n_joins)
+    heaviest = np.lexsort((items.weight, item_id >= 0, group))
+    n_groups = group.max() + 1
+    joined_id = np.empty(n_groups, dtype=np.int64)
+    joined_id[group[heaviest]] = item_id[heaviest]
+    weight, total = np.zeros(n_groups), np.zeros((n_groups, items.total.shape[1]))
+    np.add.at(weight, group, items.weight)
+    np.add.at(total, group, items.total)
+    return Summary(weight, total), joined_id, float(tree.cost[:n_joins].sum())
+
+
+def _cluster(items: Summary, item_id: np.ndarray, divergence: Divergence, penalty: float):
+    """Cluster the items, starting from the clusters they are in; new items start with the nearest one."""
+    means = items.total / items.weight[:, None]
+    with open_rows(means, items.weight, divergence) as rows:
+        old = item_id >= 0
+        _, start = np.unique(item_id[old], return_inverse=True)
+        labels = np.zeros(len(item_id), dtype=np.int32)
+        labels[old] = start
+        n_clusters = int(labels.max()) + 1
+        if old.any():
+            known = Summary(np.zeros(n_clusters), np.zeros((n_clusters, rows.n_features)))
+            np.add.at(known.weight, start, items.weight[old])
+            np.add.at(known.total, start, items.total[old])
+            nearest = Nearest(rows, divergence.means(*known))
+            nearest.assign(nearest.centers)
+            labels[~old] = nearest.labels[~old]
+        summary = rows.summary(labels, n_clusters)
+        nearest = Nearest(rows, rows.means(summary))
+        nearest.labels = labels
+        found = refine(rows, nearest, summary, penalty, tol=0.0, max_iter=300)
+        final = rows.summary(found.labels, len(found.centers))
+        # What items cost by themselves is counted already (nothing, but for the cosine).
+        seen = items.total - items.weight[:, None] * rows.origin
+        own = rows.total_cost + float(divergence.energy(items.weight, seen).sum())
+    return found.labels, found.centers, final.weight, found.objective - own
+
+
+def _name_clusters(labels, weight, item_id, n_clusters: int, next_id: int):
+    """Give each cluster the id that it shares most weight with, each id once; new ids to the others."""
+    ids = np.full(n_clusters, -1, dtype=np.int64)
+    old = item_id >= 0
+    known, place = np.unique(item_id[old], return_inverse=True)
+    shared = np.zeros((len(known), n_clusters))
+    np.add.at(shared, (place, labels[old]), weight[old])
+    for flat in np.argsort(-shared, axis=None, kind="stable")[: np.count_nonzero(shared)]:
+        row, cluster = np.unravel_index(flat, shared.shape)
+        if ids[cluster] < 0 and known[row] not in ids:
+            ids[cluster] = known[row]
+    fresh = np.flatnonzero(ids < 0)
+    ids[fresh] = next_id + np.arange(len(fresh))
+    return ids, next_id + len(fresh)
