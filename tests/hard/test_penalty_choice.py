@@ -1,0 +1,200 @@
+"""Which k is chosen: one where there is no structure, the true one where clusters are plain."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from countless.hard.divergence import get_divergence
+from countless.hard.penalty import penalty_path
+from countless.hard.structureless import Axes, null_widths, principal_axes, simulate
+
+DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+NOISE = {
+    "bell": lambda generator, shape: generator.standard_normal(shape),
+    "box": lambda generator, shape: generator.uniform(-1, 1, shape),
+}
+STRETCH = {
+    "round": lambda d: np.ones(d),
+    "tapering": lambda d: np.geomspace(1, 0.1, d),
+    "needle": lambda d: np.where(np.arange(d) == 0, 1.0, 0.1),
+}
+
+
+def noise_ks(kind, n, d, stretch, n_draws):
+    """Return the k chosen on each of several clouds without structure."""
+    generator = np.random.default_rng([n, d])
+    clouds = [NOISE[kind](generator, (n, d)) * STRETCH[stretch](d) for _ in range(n_draws)]
+    return [penalty_path(cloud, random_state=seed).n_clusters for seed, cloud in enumerate(clouds)]
+
+
+def separated_blobs(k, d, seed, n_each=30):
+    """Return blobs whose centers are at least ten deviations apart."""
+    generator = np.random.default_rng(seed)
+    side = 10.0 * (3 * k ** (1 / d) if d < 5 else 3)
+    centers = np.empty((0, d))
+    while len(centers) < k:
+        center = generator.uniform(0, side, d)
+        if len(centers) == 0 or np.linalg.norm(centers - center, axis=1).min() > 10:
+            centers = np.vstack([centers, center])
+    labels = np.repeat(np.arange(k), n_each)
+    return centers[labels] + generator.standard_normal((len(labels), d)), labels
+
+
+@pytest.mark.parametrize("n", [100, 400])
+@pytest.mark.parametrize("d", [1, 2, 5, 10, 30])
+@pytest.mark.parametrize("stretch", sorted(STRETCH))
+@pytest.mark.parametrize("kind", sorted(NOISE))
+def test_noise_is_one_cluster(kind, stretch, d, n):
+    assert noise_ks(kind, n, d, stretch, 2) == [1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 300, 1000, 5000])
+@pytest.mark.parametrize("kind", sorted(NOISE))
+def test_noise_is_one_cluster_in_nearly_all_draws(kind, n):
+    cases = [
+        (d, stretch)
+        for d in (1, 2, 5, 10, 30)
+        for stretch in STRETCH
+        if d > 1 or stretch == "round"
+    ]
+    ks = np.concatenate([noise_ks(kind, n, d, stretch, 4) for d, stretch in cases])
+    assert np.mean(ks == 1) >= 0.98
+
+
+@pytest.mark.parametrize("n", [4, 6, 10, 20])
+@pytest.mark.parametrize("kind", sorted(NOISE))
+def test_a_handful_of_rows_is_one_cluster(kind, n):
+    assert np.mean(np.array(noise_ks(kind, n, 2, "round", 20)) == 1) >= 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_skewed_column_is_one_cluster(seed):
+    X = np.random.default_rng(seed).exponential(size=(500, 2))
+    assert penalty_path(X, random_state=0).n_clusters == 1
+
+
+@pytest.mark.parametrize("d", [2, 3, 8, 64])
+@pytest.mark.parametrize("k", [2, 3, 5, 12, 29, 60])
+def test_separated_blobs_are_counted(k, d):
+    X, labels = separated_blobs(k, d, seed=k + d)
+    path = penalty_path(X, random_state=0)
+    assert path.n_clusters == k
+    assert adjusted_rand_score(path.labels_at(path.penalty), labels) > 0.999
+
+
+def test_clusters_of_clusters_are_counted_one_by_one():
+    generator = np.random.default_rng(0)
+    # 29 clusters in two groups: the groups are plain to see too, and yet not the answer.
+    groups = np.repeat([[0.0, 0.0], [60.0, 0.0]], [15, 14], axis=0)
+    grid = np.array([(8.0 * (i % 4), 8.0 * (i // 4)) for i in [*range(15), *range(14)]])
+    X = np.repeat(groups + grid, 40, axis=0) + generator.standard_normal((29 * 40, 2))
+    assert penalty_path(X, random_state=0).n_clusters == 29
+
+
+def test_the_blobs_of_scikit_learns_own_check():
+    X, labels = make_blobs(n_samples=50, random_state=1)
+    path = penalty_path(StandardScaler().fit_transform(X), random_state=0)
+    assert path.n_clusters == 3
+    assert adjusted_rand_score(path.labels_at(path.penalty), labels) > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_well_known_tables(seed):
+    scale = StandardScaler().fit_transform
+    assert penalty_path(load_iris().data, random_state=seed).n_clusters in (2, 3)
+    assert penalty_path(scale(load_iris().data), random_state=seed).n_clusters in (2, 3)
+    assert penalty_path(scale(load_wine().data), random_state=seed).n_clusters == 3
+    assert penalty_path(load_digits().data, random_state=seed).n_clusters in range(8, 13)
+
+
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [
+        ("a1.csv.gz", 20),
+        ("a2.csv.gz", 35),
+        ("a3.csv.gz", 50),
+        ("birch1_sample10k.csv.gz", 100),
+        ("d31.csv.gz", 31),
+        ("r15.csv", 15),
+        ("s1.csv.gz", 15),
+        ("s2.csv.gz", 15),
+        ("unbalance.csv.gz", 8),
+    ],
+)
+def test_published_sets(name, k):
+    file = DATA / "shapes2d" / name
+    if not file.exists():
+        pytest.skip("needs the published 2-d sets: COUNTLESS_DATA names their folder")
+    X = np.loadtxt(file, delimiter=",", skiprows=1, usecols=(0, 1))
+    path = penalty_path(X, random_state=0)
+    assert path.n_clusters == k
+    assert path.confidence > 0.2
+
+
+def test_confidence_grows_with_separation():
+    generator = np.random.default_rng(0)
+    noise = generator.standard_normal((200, 2))
+    apart = [noise + np.repeat([[0.0, 0.0], [gap, 0.0]], 100, axis=0) for gap in (8, 12, 20, 40)]
+    paths = [penalty_path(X, random_state=0) for X in apart]
+    assert [path.n_clusters for path in paths] == [2, 2, 2, 2]
+    confidence = [path.confidence for path in paths]
+    assert confidence == sorted(confidence)
+    assert confidence[-1] > 0.7
+
+
+def test_a_tie_goes_to_fewer_clusters_and_says_so():
+    # Three pairs, and the pairs as far from each other as their members: 3 and 6 are both plain.
+    generator = np.random.default_rng(1)
+    angle = np.arange(3) * 2 * np.pi / 3
+    pairs = 12 * np.column_stack([np.cos(angle), np.sin(angle)])
+    apart = np.array([0, 1.5])
+    centers = np.concatenate([pairs - apart, pairs + apart])
+    X = np.repeat(centers, 40, axis=0) + 0.3 * generator.standard_normal((240, 2))
+    path = penalty_path(X, random_state=0)
+    assert {plateau.n_clusters for plateau in path.plateaus[:2]} == {3, 6}
+    assert path.confidence < 0.5
+
+
+def test_the_spread_is_seen_through_the_divergence():
+    generator = np.random.default_rng(0)
+    counts = generator.poisson([4.0, 400.0], (20_000, 2)).astype(float)
+    ones = np.ones(len(counts))
+    raw = principal_axes(counts, ones, counts.mean(axis=0), get_divergence("sqeuclidean"))
+    seen = principal_axes(counts, ones, counts.mean(axis=0), get_divergence("kl"))
+    assert raw.variance[0] / raw.variance[1] == pytest.approx(100, rel=0.1)
+    assert seen.variance[0] / seen.variance[1] == pytest.approx(1, rel=0.1)
+
+
+def test_wide_tables_have_the_axes_of_their_rows():
+    wide = np.random.default_rng(0).standard_normal((12, 40))
+    axes = principal_axes(wide, np.ones(12), wide.mean(axis=0), get_divergence("sqeuclidean"))
+    centered = wide - wide.mean(axis=0)
+    values, vectors = np.linalg.eigh(centered.T @ centered / 12)
+    np.testing.assert_allclose(axes.variance, values[::-1][:11], rtol=1e-9)
+    scores = centered @ vectors[:, ::-1][:, :11]
+    skewness = np.abs((scores**3).mean(axis=0)) / values[::-1][:11] ** 1.5
+    np.testing.assert_allclose(np.abs(axes.skewness), skewness, rtol=1e-6)
+
+
+def test_structureless_plateaus_are_wide_in_few_dimensions_and_at_small_k():
+    flat, deep = (simulate(Axes(np.ones(d), np.zeros(d)), 1000, seed=0) for d in (2, 30))
+    assert 0.5 < flat.width[:, :4].max() < 1.2
+    assert deep.width[:, :4].max() < 0.3
+    assert (flat.width[:, 20] < flat.width[:, 2] / 3).all()
+
+
+def test_compact_clusters_need_less_width():
+    null = simulate(Axes(np.ones(2), np.zeros(2)), 1000, seed=0)
+    usual = null.compactness.max(axis=0)
+    plain = null_widths(null, usual, 1000)
+    compact = null_widths(null, usual + 5 * null.compactness_deviation.max(axis=0), 1000)
+    assert (compact < 0.5 * plain).all()
+    assert (compact > 0).all()
+    assert (plain > null.width.max(axis=0)).all()
