@@ -141,7 +141,7 @@ def test_gaps(run, flowers, tmp_path):
     assert "column 'length' has 1 gap, the first in row 4; say --gaps" in result.stderr
     assert list(tmp_path.iterdir()) == [flowers]
     result = run(*command, "--gaps", "drop", "--out", "d")
-    assert "1 rows with gaps were left out, 90 are used" in result.stdout
+    assert "left out: 1 row with gaps; used: 90" in result.stdout
     assert read_labels(tmp_path / "d" / "labels.csv")[4] == ["4", ""]
     result = run(*command, "--gaps", "impute", "--out", "i")
     assert "1 gap filled with" in result.stdout
@@ -212,7 +212,7 @@ def test_predict_finds_columns_by_name(run, flowers, tmp_path):
     result = run("predict", "o/model.zip", new, "--out", "new-labels.csv")
     assert (tmp_path / "new-labels.csv").read_text() == "row,label\n1,1\n2,0\n"
     assert "does not use: extra" in result.stderr
-    assert "warning: column 'colour' has 1 rows with values the model never saw" in result.stderr
+    assert "warning: column 'colour' has 1 row with values the model never saw" in result.stderr
     assert "exists" in run("predict", "o/model.zip", new, "--out", "new-labels.csv", code=2).stderr
     report = json.loads(run("predict", "o/model.zip", new, "--json").stdout)
     assert report["labels"] == [1, 0]

@@ -58,6 +58,17 @@ def test_a_saved_model_predicts_the_same(estimator, dtype, tmp_path):
         np.testing.assert_array_equal(loaded.transform(new), estimator.transform(new))
 
 
+def test_a_loaded_model_goes_on_with_a_stream(tmp_path):
+    stream = DPMeans(3.0, random_state=0)
+    stream.partial_fit(X[:60]).partial_fit(X[60:])
+    save_model(tmp_path / "m.zip", stream)
+    loaded = load_model(tmp_path / "m.zip").estimator
+    np.testing.assert_array_equal(loaded.cluster_ids_, stream.cluster_ids_)
+    loaded.partial_fit(X)
+    assert loaded.cluster_weights_.sum() == pytest.approx(2 * len(X))
+    assert set(stream.cluster_ids_) <= set(loaded.cluster_ids_)
+
+
 def test_equal_models_are_equal_files():
     first, second = (KMeans(3, n_init=1, random_state=0).fit(X) for _ in range(2))
     assert model_bytes(first, STEPS) == model_bytes(second, STEPS)
@@ -153,6 +164,7 @@ def test_rebuilding_alone_changes_nothing(tmp_path):
         (rebuilt(lambda h: h.update(values={})), "its values must be"),
         (rebuilt(lambda h: h["values"].update(n_iter_="3")), "n_iter_ is '3', expected int"),
         (rebuilt(lambda h: h["values"].update(inertia_=float("nan"))), "NaN"),
+        (rebuilt(lambda h: h["values"].update(inertia_=10**400)), "too large"),
         (rebuilt(lambda h: h["parameters"].update(evil=1)), "evil"),
         (rebuilt(lambda h: h["parameters"].update(tol=[1])), "not plain values"),
         (rebuilt(lambda h: h["parameters"].update(tol="x")), "tol"),

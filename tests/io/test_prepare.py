@@ -177,10 +177,11 @@ def test_weights_equal_repeats(rows):
             np.testing.assert_allclose([one.center, one.scale], [other.center, other.scale])
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
-def test_median_is_numpys(values):
-    values = np.array(values)
-    assert weighted_median(values, np.ones(len(values))) == pytest.approx(np.median(values))
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(0, 5)), min_size=1, max_size=20))
+def test_weighted_median_is_the_median_of_repeats(rows):
+    values, weights = (np.array(part) for part in zip((1.0, 1), *rows, strict=True))
+    expected = np.median(np.repeat(values, weights))
+    assert weighted_median(values, weights.astype(float)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_same_preparation_for_new_rows(fitted):
     assert prepared.matrix[:, 1:].tolist() == [[0, 1], [0, 0]]
     assert len(prepared.notes) == 1
     assert "'new'" in prepared.notes[0]
-    assert "1 rows" in prepared.notes[0]
+    assert "1 row with" in prepared.notes[0]
     assert fitted.apply(new, gaps="drop").rows.tolist() == [0]
     with pytest.raises(InputError, match="'x' has 1 gap"):
         fitted.apply(new, gaps="error")

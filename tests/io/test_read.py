@@ -140,7 +140,7 @@ def test_unnamed_index_column_gets_a_name(write):
         ("t.csv", " \n\n", "t.csv is empty"),
         ("t.csv", "a,b\n", "has no rows"),
         ("t.csv", "a,b\n1,2\n1,2,3\n", "row 2 has 3 cells, expected 2"),
-        ("t.csv", "a,b\n\n1\n", "row 1 has 1 cells, expected 2"),
+        ("t.csv", "a,b\n\n1\n", "row 1 has 1 cell, expected 2"),
         ("t.csv", "a,b,a\n1,2,3\n", r"2 columns are named 'a' \(columns 1, 3\)"),
         ("t.csv", "a;b\n1;2\n", "--delimiter ';'"),
         ("t.csv", "1.5,2\n3,4\n", "--no-header"),

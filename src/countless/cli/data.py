@@ -6,7 +6,7 @@ import numpy as np
 
 from ..io.columns import Roles, examine_columns
 from ..io.plan import Plan, plan_preparation, row_weights
-from ..io.table import Numbers, Table, shortest
+from ..io.table import Numbers, Table, counted, shortest
 from ..report.text import columns_view
 from .screen import Screen
 
@@ -69,12 +69,12 @@ def prepare_data(
     rows = plan.prepared.rows
     data = Data(table, roles, plan, None if weight is None else weight[rows])
     screen.show(
-        f"{table.source}: {table.n_rows} rows, {len(table.columns)} columns",
+        f"{table.source}: {counted(table.n_rows, 'row')}, {counted(len(table.columns), 'column')}",
         columns_view(plan.columns),
     )
     if len(rows) < table.n_rows:
         screen.show(
-            f" {table.n_rows - len(rows)} rows with gaps were left out, {len(rows)} are used"
+            f" left out: {counted(table.n_rows - len(rows), 'row')} with gaps; used: {len(rows)}"
         )
     screen.show("")
     return data

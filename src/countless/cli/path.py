@@ -95,6 +95,7 @@ def path(data: str, **options: Any) -> None:
 def _show(screen: Any, found: Any) -> None:
     from rich.table import Table as Grid
 
+    from ..io.table import counted
     from ..report.plain import number
 
     grid = Grid(box=None, header_style="bold")
@@ -108,9 +109,8 @@ def _show(screen: Any, found: Any) -> None:
             number(plateau.high),
             *(f"{size:.2f}" for size in sizes),
         )
-    count = found.n_clusters
     screen.show(
-        f"{count} {'cluster' if count == 1 else 'clusters'} at penalty {number(found.penalty)}",
+        f"{counted(found.n_clusters, 'cluster')} at penalty {number(found.penalty)}",
         f"Confidence {found.confidence:.2f}, from 0 (a tie) to 1 (no rival)",
         "",
         grid,

@@ -38,7 +38,7 @@ def predict(model: str, data: str, **options: Any) -> None:
     from ..io.errors import InputError
     from ..io.model_file import load_model
     from ..io.prepare import CategoricalStep
-    from ..io.table import listing
+    from ..io.table import counted, listing
     from ..io.write import labels_csv, write_file
     from .screen import Screen
 
@@ -70,7 +70,9 @@ def predict(model: str, data: str, **options: Any) -> None:
     sizes = dict(zip(*np.unique(labels, return_counts=True), strict=True))
     if out is not None:
         write_file(out, content, force=options["force"])
-        screen.show(f"{len(labels)} rows in {len(sizes)} clusters; wrote {out}")
+        screen.show(
+            f"{counted(len(labels), 'row')} in {counted(len(sizes), 'cluster')}; wrote {out}"
+        )
     elif not screen.as_json:
         click.echo(content, nl=False)
     every: list[int | None] = [None] * table.n_rows

@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .. import __version__, metrics
 from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
+from ..io.table import counted
 from ..io.write import labels_csv, write_directory
 from ..report.plain import number
 from ..report.summary import NOISE, ClusterSummary, summarize_clusters
@@ -125,12 +126,11 @@ def _result(
 def _show(
     screen: Screen, data: Data, clusters: list[ClusterSummary], result: dict[str, Any], method: str
 ) -> None:
-    count = result["n_clusters"]
-    line = f"{count} {'cluster' if count == 1 else 'clusters'}, found by {method}"
+    line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
     if "penalty" in result:
         line += f" at penalty {number(result['penalty'])}"
     if result["n_noise"]:
-        line += f"; {result['n_noise']} rows are noise"
+        line += f"; {counted(result['n_noise'], 'row')} of noise"
     screen.show(line)
     if "confidence" in result:
         screen.show(_how_sure(result))
@@ -147,7 +147,7 @@ def _show(
 def _how_sure(result: dict[str, Any]) -> str:
     sure = f"Confidence {result['confidence']:.2f}, from 0 (a tie) to 1 (no rival)"
     others = [p.n_clusters for p in result["plateaus"][1:] if p.score > 0]
-    return f"{sure}; next best: {others[0]} clusters" if others else sure
+    return f"{sure}; next best: {counted(others[0], 'cluster')}" if others else sure
 
 
 def _path_of(estimator: Any, data: Data, seed: int) -> Any:

@@ -13,6 +13,9 @@ from rich.text import Text
 
 from ..report.plain import printable
 
+# Warnings that are about code, not about data, and that no user can act on.
+_FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+
 
 class Screen:
     """Where results, notes and warnings go, and how long each step took.
@@ -45,6 +48,8 @@ class Screen:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("default")
+                for category in _FOR_DEVELOPERS:
+                    warnings.simplefilter("ignore", category)
                 yield
         finally:
             if shown:

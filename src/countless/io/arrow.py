@@ -4,18 +4,19 @@ A text table is parsed as one block, so that the type of a column is decided by 
 and not by the first ones.
 """
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 from .errors import InputError
-from .table import Column, Numbers, Unusable, Words
+from .table import Column, Numbers, Unusable, Words, counted
 
 GAP_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
@@ -70,7 +71,7 @@ def read_text(
     return _columns(table, names, name, as_text)
 
 
-def read_parquet(file: BinaryIO, name: str, *, as_text: Set[str]) -> Columns:
+def read_parquet(file: io.BufferedIOBase, name: str, *, as_text: Set[str]) -> Columns:
     """Read a Parquet file.
 
     Examples
@@ -98,7 +99,7 @@ def _one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         if ragged := _RAGGED.search(str(error)):
             row, expected, found = (int(number) for number in ragged.groups())
-            message = f"row {row - n_header} has {found} cells, expected {expected}"
+            message = f"row {row - n_header} has {counted(found, 'cell')}, expected {expected}"
         else:
             message = " ".join(str(error).split())
         raise InputError(f"{name}: {message}") from error

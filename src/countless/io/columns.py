@@ -163,9 +163,10 @@ def _number_facts(name: str, column: Numbers, n_gaps: int) -> ColumnFacts:
         return ColumnFacts(name, "empty", n_gaps, 0, "holds nothing")
     if values.min() == values.max():
         return ColumnFacts(name, "constant", n_gaps, 1, f"always {values[0]:g}")
-    counting = values[0] + np.arange(len(values))
-    if not n_gaps and values[0] in (0, 1) and len(values) > 2 and np.array_equal(values, counting):
-        return ColumnFacts(name, "identifier", 0, len(values), "counts the rows")
+    n = len(values)
+    counts = values[0] in (0, 1) and n > 2 and values[-1] - values[0] == n - 1
+    if not n_gaps and counts and np.array_equal(values, values[0] + np.arange(n)):
+        return ColumnFacts(name, "identifier", 0, n, "counts the rows")
     return ColumnFacts(name, "numeric", n_gaps, None, None)
 
 

@@ -173,8 +173,8 @@ def _read(file: BinaryIO, size: int) -> SavedModel:
             header = _read_header(archive, members)
             kind = KINDS[header["kind"]]
             arrays = {
-                name: _read_array(archive, members, name, header["arrays"][name])
-                for name in kind.arrays
+                name: _read_array(archive, members, name, letter, header["arrays"][name])
+                for name, letter in kind.arrays.items()
             }
     except ModelFileError:
         raise
@@ -227,9 +227,13 @@ def _refuse_constant(name: str) -> None:
 
 
 def _read_array(
-    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str, stated: Any
+    archive: zipfile.ZipFile,
+    members: dict[str, zipfile.ZipInfo],
+    name: str,
+    letter: str,
+    stated: Any,
 ) -> np.ndarray:
-    array = read_npy(io.BytesIO(archive.read(members[f"{name}.npy"])), kinds="f")
+    array = read_npy(io.BytesIO(archive.read(members[f"{name}.npy"])), kinds=letter)
     if stated != {"dtype": str(array.dtype), "shape": list(array.shape)}:
         raise ModelFileError(f"{name} is not of the type and shape that {_HEADER} says")
     if not np.isfinite(array).all():
@@ -253,7 +257,7 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # restoring a state is no fit: nothing to warn about
             kind.restore(estimator, arrays, values)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(" ".join(str(error).split())) from error
     return SavedModel(estimator, preparation)
 
@@ -263,6 +267,8 @@ def _checked_value(name: str, value: Any, kind: Kind) -> Any:
     numeric = expected is float and type(value) is int
     if type(value) is not expected and not numeric:
         raise ValueError(f"its {name} is {value!r}, expected {expected.__name__}")
+    if expected is float and not np.isfinite(float(value)):
+        raise ValueError(f"its {name} is not a finite number")
     return expected(value)
 
 

@@ -14,13 +14,14 @@ _COVARIANCE_SHAPES = {"full": "kdd", "tied": "dd", "diag": "kd", "spherical": "k
 class Kind(NamedTuple):
     """One estimator class: what of its fitted state is saved.
 
+    ``arrays`` gives the NumPy kind letter of each array, ``values`` the type of each plain value.
     ``check`` raises ValueError for arrays or parameters that do not fit together, and returns the
     number of columns the model expects; ``restore`` puts the state into a new estimator.
     """
 
     module: str
     class_name: str
-    arrays: tuple[str, ...]
+    arrays: dict[str, str]
     values: dict[str, type]
     check: Callable[[Any, Arrays], int]
     restore: Callable[[Any, Arrays, dict[str, Any]], None]
@@ -64,7 +65,14 @@ def _check_dp_means(estimator: Any, arrays: Arrays) -> int:
     from ..hard.divergence import get_divergence
 
     get_divergence(estimator.divergence)
-    return _check_centers(estimator, arrays)
+    shapes = {"cluster_centers_": "kd", "cluster_ids_": "k", "cluster_weights_": "k"}
+    sizes = _sizes(arrays, shapes | {"objective_history_": "i"})
+    ids = arrays["cluster_ids_"]
+    if (ids < 0).any() or len(np.unique(ids)) < len(ids):
+        raise ValueError("its cluster_ids_ are not different numbers from 0 up")
+    if (arrays["cluster_weights_"] < 0).any():
+        raise ValueError("its cluster_weights_ are negative")
+    return sizes["d"]
 
 
 def _check_mixture(estimator: Any, arrays: Arrays) -> int:
@@ -109,7 +117,12 @@ KINDS = {
         Kind(
             "countless.hard.dp_means",
             "DPMeans",
-            ("cluster_centers_",),
+            {
+                "cluster_centers_": "f",
+                "cluster_ids_": "i",
+                "cluster_weights_": "f",
+                "objective_history_": "f",
+            },
             {"penalty_": float, "objective_": float, "n_iter_": int, "converged_": bool},
             _check_dp_means,
             _restore_dp_means,
@@ -117,7 +130,7 @@ KINDS = {
         Kind(
             "sklearn.cluster",
             "KMeans",
-            ("cluster_centers_",),
+            {"cluster_centers_": "f"},
             {"inertia_": float, "n_iter_": int},
             _check_centers,
             _restore_k_means,
@@ -125,7 +138,7 @@ KINDS = {
         Kind(
             "sklearn.mixture",
             "GaussianMixture",
-            ("weights_", "means_", "covariances_", "precisions_cholesky_"),
+            dict.fromkeys(("weights_", "means_", "covariances_", "precisions_cholesky_"), "f"),
             {"converged_": bool, "n_iter_": int, "lower_bound_": float},
             _check_mixture,
             _restore_mixture,

@@ -1,8 +1,8 @@
 """Reading one ``.npy`` array whose size and type are checked before memory is taken for it."""
 
-import os
+import io
 from math import prod
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -16,7 +16,7 @@ class Header(NamedTuple):
     fortran: bool
 
 
-def read_npy(file: BinaryIO, kinds: str = "fiub") -> np.ndarray:
+def read_npy(file: io.BufferedIOBase, kinds: str = "fiub") -> np.ndarray:
     """Read an array of plain numbers from a seekable file.
 
     Parameters
@@ -51,18 +51,19 @@ def read_npy(file: BinaryIO, kinds: str = "fiub") -> np.ndarray:
     if header.dtype.kind not in kinds or header.dtype.fields is not None:
         raise ValueError(f"holds {header.dtype}, not plain numbers")
     start = file.tell()
-    present = file.seek(0, os.SEEK_END) - start
+    present = file.seek(0, io.SEEK_END) - start
     expected = prod(header.shape) * header.dtype.itemsize
     if present != expected:
         raise ValueError(f"has {present} bytes of data, its header says {expected}")
     file.seek(start)
-    # A bytearray keeps the array writable, as arrays from np.load are.
-    flat = np.frombuffer(bytearray(file.read(expected)), dtype=header.dtype)
-    array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    raw = np.empty(expected, dtype=np.uint8)
+    if file.readinto(raw.data) != expected:
+        raise ValueError("ended while it was read")
+    array = raw.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
     return array.astype(header.dtype.newbyteorder("="), copy=False)
 
 
-def _read_header(file: BinaryIO) -> Header:
+def _read_header(file: io.BufferedIOBase) -> Header:
     readers = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
     try:
         version = npy_format.read_magic(file)

@@ -7,7 +7,7 @@ import numpy as np
 from .columns import ColumnFacts
 from .errors import InputError
 from .prepare import CategoricalStep, NumericStep, Preparation, Prepared, Step, rows_to_use
-from .table import Numbers, Table, Words, shortest
+from .table import Numbers, Table, Words, counted, shortest
 
 
 class ColumnReport(NamedTuple):
@@ -175,6 +175,8 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     >>> weighted_median(np.array([1.0, 2.0]), np.ones(2))
     1.5
     """
+    if weight.min() == weight.max():
+        return float(np.median(values))  # the same number, without a sort
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
     below = np.cumsum(weight[order])
@@ -199,7 +201,7 @@ def _report(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> C
         done = "standardised" if scale else "as it is"
     if step is not None and column.n_gaps and gaps == "impute":
         filled = step.fill if isinstance(step, CategoricalStep) else shortest(step.fill)
-        done += f"; {column.n_gaps} {'gap' if column.n_gaps == 1 else 'gaps'} filled with {filled}"
+        done += f"; {counted(column.n_gaps, 'gap')} filled with {filled}"
     return ColumnReport(
         column.name, column.kind, column.n_gaps, column.n_distinct, step is not None, done
     )

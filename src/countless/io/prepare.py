@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import InputError
-from .table import Table, Unusable, listing
+from .table import Table, Unusable, counted, listing
 
 GAP_CHOICES = ("error", "drop", "impute")
 
@@ -59,7 +59,8 @@ class NumericStep:
         if _is_empty(table, self.name):
             out[:, 0] = (self.fill - self.center) / self.scale
             return None
-        values = table.numbers(self.name)[rows]
+        values = table.numbers(self.name)
+        values = values[rows] if len(rows) < len(values) else values
         if np.isinf(values).any():
             row = int(rows[np.isinf(values)][0])
             raise InputError(f"column {self.name!r}, row {row + 1} is infinite")
@@ -106,10 +107,10 @@ class CategoricalStep:
         out[known, at[known]] = 1
         if len(known) == len(rows):
             return None
-        unseen = {words.levels[code] for code in np.unique(words.codes[rows[at < 0]])}
+        unseen = sorted(repr(words.levels[code]) for code in np.unique(words.codes[rows[at < 0]]))
         return (
-            f"column {self.name!r} has {len(rows) - len(known)} rows with values the model never "
-            f"saw ({listing(sorted(map(repr, unseen)), 5)}): none of its indicator columns is set"
+            f"column {self.name!r} has {counted(len(rows) - len(known), 'row')} with values the "
+            f"model never saw ({listing(unseen, 5)}): none of its indicators is set"
         )
 
 
@@ -167,14 +168,15 @@ class Preparation:
             raise InputError(f"{table.source} lacks {_columns_named(missing)}")
         rows = rows_to_use(table, self.steps, gaps or self.gaps)
         widths = [len(step.features()) for step in self.steps]
-        matrix = np.empty((len(rows), sum(widths)), dtype=self.dtype)
+        # Filled column by column, so columns lie together until all of them are there.
+        by_column = np.empty((sum(widths), len(rows)), dtype=self.dtype)
         notes = []
         start = 0
         for step, width in zip(self.steps, widths, strict=True):
-            note = step.write(table, rows, matrix[:, start : start + width])
+            note = step.write(table, rows, by_column[start : start + width].T)
             notes += [note] if note else []
             start += width
-        return Prepared(matrix, rows, notes)
+        return Prepared(np.ascontiguousarray(by_column.T), rows, notes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the steps as plain values."""
@@ -239,7 +241,7 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
         row = int(np.argmax(by_column[name])) + 1
         total = f" ({sum(gappy.values())} gaps in {len(gappy)} columns)" if len(gappy) > 1 else ""
         raise InputError(
-            f"column {name!r} has {count} {'gap' if count == 1 else 'gaps'}, the first in row "
+            f"column {name!r} has {counted(count, 'gap')}, the first in row "
             f"{row}{total}; say --gaps drop or --gaps impute"
         )
     kept = ~np.logical_or.reduce(list(by_column.values()))

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -104,37 +103,38 @@ def read_table(
 
 
 def _read_columns(
-    file: BinaryIO, name: str, format: str, style: TextStyle, as_text: Set[str]
+    file: io.BufferedIOBase, name: str, format: str, style: TextStyle, as_text: Set[str]
 ) -> tuple[dict[str, Column], int]:
     if format == "npy":
         return _read_array(file, name)
     try:
-        from . import arrow
+        from .arrow import read_parquet, read_text
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
         kind = "Parquet" if format == "parquet" else "text tables"
         raise InputError(f"reading {kind} needs pyarrow: pip install 'countless[table]'") from error
     if format == "parquet":
-        return arrow.read_parquet(file, name, as_text=as_text)
+        return read_parquet(file, name, as_text=as_text)
     delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
     text = _unzipped(file.read(), name)
-    return arrow.read_text(
+    return read_text(
         text, name, delimiter=delimiter, decimal=style.decimal, header=style.header, as_text=as_text
     )
 
 
-def _read_array(file: BinaryIO, name: str) -> tuple[dict[str, Column], int]:
+def _read_array(file: io.BufferedIOBase, name: str) -> tuple[dict[str, Column], int]:
     try:
         array = read_npy(file)
     except ValueError as error:
         raise InputError(f"{name} is not a usable .npy file: {error}") from error
     if array.ndim != 2:
         raise InputError(f"{name} must hold rows and columns; its shape is {array.shape}")
-    if array.dtype != np.float32:
-        array = array.astype(np.float64, copy=False)
+    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    # Columns lie together in memory from here on, because each is read several times.
+    by_column = np.ascontiguousarray(array.T, dtype=dtype)
     columns: dict[str, Column] = {
-        f"column_{j + 1}": Numbers(array[:, j]) for j in range(array.shape[1])
+        f"column_{j + 1}": Numbers(values) for j, values in enumerate(by_column)
     }
     return columns, array.shape[0]
 

@@ -157,6 +157,17 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _first_word(column: Column) -> str:
     if isinstance(column, Words) and column.levels:
         row = int(np.argmax(column.codes >= 0))

@@ -114,7 +114,9 @@ def write_directory(
         scratch.mkdir(parents=True)
         for name, content in files.items():
             (scratch / name).write_bytes(content)
-        directory.mkdir(exist_ok=True)
+        if not directory.exists():
+            scratch.rename(directory)  # all of them in one step
+            return
         for name in files:
             (scratch / name).replace(directory / name)
         for name in set(known) - set(files):
