@@ -13,10 +13,19 @@ myst_heading_anchors = 3
 
 # Docstrings are numpydoc; types stand in them, so signatures stay short.
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "countless"
+
+
+def skip_metadata_requests(app, what, name, obj, skip, options):
+    """Leave out ``set_fit_request`` and its kind, which scikit-learn generates for every estimator."""
+    return skip or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app):
+    """Register the hook above."""
+    app.connect("autodoc-skip-member", skip_metadata_requests)
