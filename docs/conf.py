@@ -22,7 +22,7 @@ html_title = "countless"
 
 
 def skip_metadata_requests(app, what, name, obj, skip, options):
-    """Leave out ``set_fit_request`` and its kind, which scikit-learn generates for every estimator."""
+    """Leave out ``set_fit_request`` and its kind, which scikit-learn generates."""
     return skip or (name.startswith("set_") and name.endswith("_request"))
 
 
