@@ -1,0 +1,166 @@
+"""The penalty path as a picture: how many clusters each penalty gives, and the plateau chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from countless.hard.penalty import PenaltyPath, Plateau
+
+LINE = "#1f3b57"
+CHOSEN = "#e07b39"
+RIVAL = "#8fa3b5"
+# Rivals that are shown, and the score they need relative to the chosen plateau's.
+N_RIVALS = 2
+RIVAL_SCORE = 0.15
+# The picture goes this many times beyond the last merge, and up to so many clusters at least.
+BEYOND = 6.0
+MOST_CLUSTERS = 60
+
+
+class PenaltyPathDisplay:
+    """Number of clusters against the penalty, both on log scales.
+
+    Use `from_path` to make one.
+
+    Parameters
+    ----------
+    path : PenaltyPath
+        What `penalty_path` returned, or a fitted estimator's ``path_``.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The steps.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import penalty_path
+    >>> from countless.plot import PenaltyPathDisplay
+    >>> X, _ = make_blobs(200, centers=3, cluster_std=0.5, random_state=0)
+    >>> display = PenaltyPathDisplay.from_path(penalty_path(X, random_state=0))
+    >>> display.ax_.get_xlabel()
+    'penalty'
+    """
+
+    def __init__(self, path: PenaltyPath):
+        self.path = path
+
+    @classmethod
+    def from_path(cls, path: PenaltyPath, *, ax: Any = None) -> PenaltyPathDisplay:
+        """Draw a path.
+
+        Parameters
+        ----------
+        path : PenaltyPath
+            The path.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        PenaltyPathDisplay
+        """
+        return cls(path).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> PenaltyPathDisplay:
+        """Draw the path and keep what was drawn."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("pictures need matplotlib: pip install 'countless[plot]'") from error
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        best, *others = self.path.plateaus
+        penalty, n_clusters = self._steps()
+        self._shade(best, CHOSEN, 0.22)
+        for rival in _rivals(best, others):
+            self._shade(rival, RIVAL, 0.18)
+            self._note(rival, RIVAL)
+        (self.line_,) = ax.step(
+            penalty, n_clusters, where="post", color=LINE, linewidth=1.6, label="clusters", zorder=3
+        )
+        self._note(best, CHOSEN)
+        self._finish(penalty, n_clusters)
+        return self
+
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where k changes and to what, from many clusters to one."""
+        path = self.path
+        ends = path.breakpoints
+        if not len(ends):
+            return np.array([path.penalty / BEYOND, path.penalty * BEYOND]), np.array([1, 1])
+        most = max(MOST_CLUSTERS, 3 * path.n_clusters)
+        counts = np.array([path.n_clusters_at(end) for end in ends])
+        ends, counts = ends[counts < most], counts[counts < most]
+        start = min(ends[0] / 1.1, self._reach(path.plateaus[0])[0])
+        before = path.n_clusters_at(np.nextafter(ends[0], 0.0))
+        return np.array([start, *ends, BEYOND * ends[-1]]), np.array([before, *counts, 1])
+
+    def _shade(self, plateau: Plateau, color: str, alpha: float) -> None:
+        low, high = self._reach(plateau)
+        self.ax_.axvspan(low, high, color=color, alpha=alpha, linewidth=0, zorder=0)
+
+    def _note(self, plateau: Plateau, color: str) -> None:
+        """Write the number of clusters over the middle of its step."""
+        low, high = self._reach(plateau)
+        chosen = color == CHOSEN
+        k = plateau.n_clusters
+        if chosen:
+            self.ax_.plot(
+                [low, high], [k, k], color=color, linewidth=4, solid_capstyle="butt", zorder=4
+            )
+        self.ax_.annotate(
+            f"{k} cluster{'s' if k > 1 else ''}" if chosen else f"{k}",
+            (np.sqrt(low * high), k),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            color=color if chosen else "#5b6f80",
+            fontweight="bold" if chosen else "normal",
+            zorder=5,
+        )
+
+    def _reach(self, plateau: Plateau) -> tuple[float, float]:
+        """Return the ends of a plateau; that of one cluster is cut off at the picture's edge."""
+        if not len(self.path.breakpoints):
+            return self.path.penalty / BEYOND, self.path.penalty * BEYOND
+        last = self.path.breakpoints[-1]
+        low = plateau.low if plateau.low > 0 else plateau.high / BEYOND
+        return low, min(plateau.high, BEYOND * last)
+
+    def _finish(self, penalty: np.ndarray, n_clusters: np.ndarray) -> None:
+        from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
+
+        ax = self.ax_
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlim(penalty[0], penalty[-1])
+        top = 1.35 * max(n_clusters[0], 3)
+        ax.set_ylim(0.8, top)
+        ticks = [tick for tick in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000) if tick < top]
+        ax.yaxis.set_major_locator(FixedLocator(ticks))
+        ax.yaxis.set_major_formatter(ScalarFormatter())
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.minorticks_off()
+        ax.grid(axis="y", color="#000000", alpha=0.08, linewidth=0.8)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_xlabel("penalty")
+        ax.set_ylabel("number of clusters")
+        ax.set_title(f"confidence {self.path.confidence:.2f}", loc="right", fontsize="medium")
+
+
+def _rivals(best: Plateau, others: list[Plateau]) -> list[Plateau]:
+    """Return the next plateaus that deserve a look."""
+    if best.n_clusters == 1:
+        return []
+    worthy = [other for other in others if other.score > RIVAL_SCORE * best.score]
+    return [other for other in worthy if other.n_clusters > 1][:N_RIVALS]
