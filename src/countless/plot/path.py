@@ -100,8 +100,10 @@ class PenaltyPathDisplay:
             return np.array([path.penalty / BEYOND, path.penalty * BEYOND]), np.array([1, 1])
         most = max(MOST_CLUSTERS, 3 * path.n_clusters)
         counts = np.array([path.n_clusters_at(end) for end in ends])
-        ends, counts = ends[counts < most], counts[counts < most]
-        start = min(ends[0] / 1.1, self._reach(path.plateaus[0])[0])
+        left_out = int(np.count_nonzero(counts >= most))
+        start = max(ends[left_out] / 1.1, ends[left_out - 1] if left_out else 0.0)
+        ends, counts = ends[left_out:], counts[left_out:]
+        start = min(start, self._reach(path.plateaus[0])[0])
         before = path.n_clusters_at(np.nextafter(ends[0], 0.0))
         return np.array([start, *ends, BEYOND * ends[-1]]), np.array([before, *counts, 1])
 
