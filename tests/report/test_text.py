@@ -59,6 +59,17 @@ def test_shares(share, text):
     assert percent(share) == text
 
 
+def test_neighbours_that_are_alike_share_a_line_in_wide_tables():
+    many = [ColumnReport(f"c{i}", "numeric", int(i == 7), None, True, "as is") for i in range(30)]
+    text = rendered(columns_view(many))
+    assert "c0 to c6 (7)" in text
+    assert "c8 to c29 (22)" in text
+    assert len(text.splitlines()) == 4
+    assert len(rendered(columns_view(many[:20])).splitlines()) == 21
+    unlike = [column._replace(n_gaps=i) for i, column in enumerate(many * 2)]
+    assert "20 more columns" in rendered(columns_view(unlike))
+
+
 def test_long_lists_end_with_how_many_more():
     clusters = [ClusterSummary(label, 1, 0.01, 0, []) for label in range(33)]
     assert "13 more clusters" in rendered(

@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def number(value: float, deviation: float | None = None) -> str:
-    """Write a number with the digits that matter: four, or to a hundredth of a deviation.
+    """Write a number with the digits that matter: four, or two of the deviation.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def number(value: float, deviation: float | None = None) -> str:
     if value == 0:
         return "0"
     if deviation and math.isfinite(deviation) and 1e-4 < abs(deviation) < 1e9:
-        decimals = max(0, 2 - math.floor(math.log10(abs(deviation))))
+        decimals = max(0, 1 - math.floor(math.log10(abs(deviation))))
         text = f"{value:.{decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     if 1e3 <= abs(value) < 1e9:

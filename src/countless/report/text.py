@@ -1,6 +1,7 @@
 """Summaries as text for a terminal. Data is shown as it is: never as markup, never as a command."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
@@ -11,7 +12,8 @@ from .plain import number, percent, printable
 from .summary import NOISE, ClusterSummary, Trait
 
 MOST_CLUSTERS = 20
-MOST_COLUMNS = 40
+FEW_COLUMNS = 20  # of more columns, neighbours that are alike share a line
+MOST_LINES = 40
 
 
 def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
@@ -27,14 +29,23 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
     """
     grid = _grid("column", "kind", "gaps", "what was done")
     grid.columns[2].justify = "right"
-    for column in columns[:MOST_COLUMNS]:
+    lines = [[column] for column in columns]
+    if len(columns) > FEW_COLUMNS:
+        alike = groupby(columns, key=lambda column: column[1:])
+        lines = [list(run) for _, run in alike]
+    for run in lines[:MOST_LINES]:
+        column = run[0]
+        name = column.name
+        if len(run) > 1:
+            name = f"{name} to {run[-1].name} ({len(run)})"
         kind = column.kind
         if kind == "categorical":
             kind = f"categorical ({column.n_distinct})"
         style = "" if column.used else "dim"
-        cells = (column.name, kind, str(column.n_gaps), column.done)
+        cells = (name, kind, str(column.n_gaps), column.done)
         grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
-    return _with_rest(grid, len(columns), MOST_COLUMNS, "columns")
+    shown = sum(map(len, lines[:MOST_LINES]))
+    return _with_rest(grid, len(columns) - shown, "columns")
 
 
 def clusters_view(
@@ -62,12 +73,14 @@ def clusters_view(
     >>> from rich.console import Console
     >>> young = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
     >>> Console(width=79).print(clusters_view([young], lambda row, column: "21", "row {}".format))
-     cluster   rows   share   what sets it apart   here   others   typical row
-     0           12    25 %                                        row 3
-                              ↓ age                  20       60   21
+     cluster   rows   share      what sets it apart   here   others   typical row
+     0           12    25 %                                           row 3
+                              ↓  age                    20       60   21
     """
-    grid = _grid("cluster", "rows", "share", "what sets it apart", "here", "others", "typical row")
-    for place in (1, 2, 4, 5):
+    grid = _grid(
+        "cluster", "rows", "share", "", "what sets it apart", "here", "others", "typical row"
+    )
+    for place in (1, 2, 5, 6):
         grid.columns[place].justify = "right"
     for at, cluster in enumerate(clusters[:MOST_CLUSTERS]):
         if at:
@@ -76,6 +89,7 @@ def clusters_view(
             "noise" if cluster.label == NOISE else str(cluster.label),
             str(cluster.size),
             percent(cluster.share),
+            "",
             Text("" if cluster.traits else "nothing", style="dim"),
             "",
             "",
@@ -85,17 +99,17 @@ def clusters_view(
         for trait in cluster.traits:
             shown = _trait_cells(trait, cell(cluster.typical, trait.column))
             grid.add_row("", "", "", *(Text(printable(part)) for part in shown))
-    return _with_rest(grid, len(clusters), MOST_CLUSTERS, "clusters")
+    return _with_rest(grid, len(clusters) - MOST_CLUSTERS, "clusters")
 
 
-def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str]:
+def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
     if trait.level is None:
         deviation = (trait.inside - trait.outside) / trait.difference
         here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))
-        return f"{arrow} {trait.column}", here, rest, typical
-    name = f"{arrow} {trait.column} = {trait.level}"
-    return name, percent(trait.inside), percent(trait.outside), typical
+        return arrow, trait.column, here, rest, typical
+    name = f"{trait.column} = {trait.level}"
+    return arrow, name, percent(trait.inside), percent(trait.outside), typical
 
 
 def _grid(*headings: str) -> Grid:
@@ -105,7 +119,7 @@ def _grid(*headings: str) -> Grid:
     return grid
 
 
-def _with_rest(grid: Grid, n_all: int, limit: int, what: str) -> RenderableType:
-    if n_all <= limit:
+def _with_rest(grid: Grid, n_more: int, what: str) -> RenderableType:
+    if n_more <= 0:
         return grid
-    return Group(grid, Text(f" ... and {n_all - limit} more {what}", style="dim"))
+    return Group(grid, Text(f" ... and {n_more} more {what}", style="dim"))
