@@ -253,9 +253,22 @@ def test_divergences_take_raw_values_and_name_bad_cells(run, tmp_path):
     assert load_model(tmp_path / "o" / "model.zip").preparation.steps[0].scale == 1
     counts[4, 2] = -3
     np.savetxt(tmp_path / "t.csv", counts, fmt="%d", delimiter=",", header="a,b,c", comments="")
-    result = run("fit", "t.csv", "--set", "divergence=kl", "--out", "bad", code=2)
-    assert "-3" in result.stderr
+    for command in (
+        ("fit", "t.csv", "--set", "divergence=kl", "--out", "bad"),
+        ("path", "t.csv", "--divergence", "kl"),
+        ("predict", "o/model.zip", "t.csv"),
+    ):
+        assert "row 5, column 'c' is -3" in run(*command, code=2).stderr
     assert not (tmp_path / "bad").exists()
+
+
+def test_numbers_that_may_name_rows_are_pointed_out(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "code,x\n" + "".join(f"{i * 7 + 100},{i % 2 * 9 + i / 99}\n" for i in range(60))
+    )
+    assert "--id code" in run("fit", path, "--out", "a").stderr
+    assert run("fit", path, "--id", "code", "--out", "b").stderr == ""
 
 
 @pytest.mark.parametrize(

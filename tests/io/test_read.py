@@ -93,6 +93,11 @@ def test_style_of_text(write):
     np.testing.assert_array_equal(table.numbers("column_1"), [1.5, 2.5])
 
 
+def test_a_delimiter_that_was_said_is_believed(write):
+    path = write("t.csv", "a;b\nx;y\n")
+    assert list(read_table(path, style=TextStyle(",")).columns) == ["a;b"]
+
+
 def test_identifiers_as_text_are_exact(write):
     long = 12345678901234567891
     assert read_table(write("t.csv", f"id\n{long}\n007\n"), as_text={"id"}).words("id").words() == [
@@ -143,6 +148,8 @@ def test_unnamed_index_column_gets_a_name(write):
         ("t.csv", "a,b\n\n1\n", "row 1 has 1 cell, expected 2"),
         ("t.csv", "a,b,a\n1,2,3\n", r"2 columns are named 'a' \(columns 1, 3\)"),
         ("t.csv", "a;b\n1;2\n", "--delimiter ';'"),
+        ("t.csv", "a;b\n1,5;2\n2,5;7\n", "--delimiter ';'"),
+        ("t.csv", "a\tb\n1\t2\n", "--delimiter tab"),
         ("t.csv", "1.5,2\n3,4\n", "--no-header"),
         ("t.csv", b"a\n\xff\xfex\n", "'a' is not UTF-8 text"),
         ("t.csv", b"\xe9,b\n1,2\n", "not UTF-8"),

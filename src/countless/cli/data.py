@@ -1,14 +1,20 @@
 """From the user's data to the matrix that is clustered, with a word on everything done to it."""
 
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..io.columns import Roles, examine_columns
 from ..io.plan import Plan, plan_preparation, row_weights
-from ..io.table import Numbers, Table, counted, shortest
+from ..io.prepare import Feature
+from ..io.table import Column, Numbers, Table, counted, shortest
 from ..report.text import columns_view
 from .screen import Screen
+
+_ROW = re.compile(r"\brow (\d+)\b")
+_COLUMN = re.compile(r"\bcolumn (\d+)\b")
 
 
 class Data(NamedTuple):
@@ -42,6 +48,11 @@ class Data(NamedTuple):
         """Return what names the rows in files, when a column was chosen for it."""
         return (self.roles.id, self.table.words(self.roles.id).words()) if self.roles.id else None
 
+    def in_table_terms(self, error: ValueError) -> str:
+        """Return an estimator's complaint about the matrix as one about the table."""
+        features = self.plan.preparation.features()
+        return in_table_terms(str(error), self.plan.prepared.rows, features)
+
     def record(self) -> dict[str, Any]:
         """Return what was read and done, for the run record."""
         return {
@@ -56,6 +67,35 @@ class Data(NamedTuple):
         }
 
 
+def in_table_terms(message: str, rows: np.ndarray, features: Sequence[Feature]) -> str:
+    """Name the table's row and column in an error that counts those of the matrix.
+
+    Examples
+    --------
+    >>> features = [Feature("age", None, 0.0, 1.0)]
+    >>> in_table_terms("row 0, column 0 is -3", np.array([4]), features)
+    "row 5, column 'age' is -3"
+    """
+    message = _ROW.sub(lambda found: f"row {rows[int(found[1])] + 1}", message)
+    return _COLUMN.sub(lambda found: f"column {features[int(found[1])].column!r}", message)
+
+
+def looks_like_identifier(column: Column) -> bool:
+    """Whether a column holds a different whole number in every row of a table that is not tiny.
+
+    Examples
+    --------
+    >>> looks_like_identifier(Numbers(np.arange(100.0) * 7))
+    True
+    >>> looks_like_identifier(Numbers(np.ones(100)))
+    False
+    """
+    if not isinstance(column, Numbers) or len(column.values) < 50:
+        return False
+    values = column.values
+    return bool((values == np.round(values)).all()) and len(np.unique(values)) == len(values)
+
+
 def prepare_data(
     screen: Screen, table: Table, roles: Roles, *, gaps: str, scale: bool | None, divergence: Any
 ) -> Data:
@@ -66,6 +106,12 @@ def prepare_data(
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)
         plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
+    for column in plan.columns:
+        if column.used and looks_like_identifier(table.columns[column.name]):
+            screen.note(
+                f"column {column.name!r} holds a different whole number in every row; "
+                f"if it names the rows, say --id {column.name}"
+            )
     rows = plan.prepared.rows
     data = Data(table, roles, plan, None if weight is None else weight[rows])
     screen.show(

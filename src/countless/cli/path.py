@@ -74,7 +74,7 @@ def path(data: str, **options: Any) -> None:
                 n_jobs=options["jobs"],
             )
         except ValueError as error:
-            raise InputError(str(error)) from error
+            raise InputError(prepared.in_table_terms(error)) from error
     if picture is not None:
         write_file(picture, path_picture(found), force=options["force"])
     _show(screen, found)

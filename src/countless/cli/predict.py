@@ -40,6 +40,7 @@ def predict(model: str, data: str, **options: Any) -> None:
     from ..io.prepare import CategoricalStep
     from ..io.table import counted, listing
     from ..io.write import labels_csv, write_file
+    from .data import in_table_terms
     from .screen import Screen
 
     out: Path | None = options["out"]
@@ -65,7 +66,8 @@ def predict(model: str, data: str, **options: Any) -> None:
         try:
             labels = np.asarray(estimator.predict(prepared.matrix))
         except ValueError as error:
-            raise InputError(f"{table.source}: {error}") from error
+            message = in_table_terms(str(error), prepared.rows, preparation.features())
+            raise InputError(f"{table.source}: {message}") from error
     content = labels_csv(labels, prepared.rows, table.n_rows, ids)
     sizes = dict(zip(*np.unique(labels, return_counts=True), strict=True))
     if out is not None:

@@ -76,7 +76,7 @@ def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
         try:
             labels = estimator.fit_predict(data.matrix, **extra)
         except ValueError as error:
-            raise InputError(f"{method}: {error}") from error
+            raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     return np.asarray(labels)
 
 

@@ -67,7 +67,7 @@ def read_text(
         names = table.column_names
     if not header:
         names = [""] * len(names)
-    _check_header(names, name, delimiter)
+    _check_header(names, name)
     return _columns(table, names, name, as_text)
 
 
@@ -105,14 +105,23 @@ def _one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
         raise InputError(f"{name}: {message}") from error
 
 
-def _check_header(names: list[str], name: str, delimiter: str) -> None:
-    if len(names) == 1:
-        for other, spelled in _OTHER_DELIMITERS.items():
-            if other != delimiter and other in names[0]:
-                raise InputError(
-                    f"{name} has one column only, {names[0]!r}; "
-                    f"if cells are separated by {spelled}, say --delimiter {spelled}"
-                )
+def check_delimiter(text: bytes, name: str, delimiter: str) -> None:
+    """Refuse a first line that another delimiter than the assumed one would split.
+
+    Examples
+    --------
+    >>> check_delimiter(b"a,b", "t.csv", ",")
+    """
+    first = text.strip().partition(b"\n")[0].decode(errors="replace")
+    for other, spelled in _OTHER_DELIMITERS.items():
+        if other in first and delimiter not in first:
+            raise InputError(
+                f"{name} has one column only, {first!r}; "
+                f"if cells are separated by {spelled}, say --delimiter {spelled}"
+            )
+
+
+def _check_header(names: list[str], name: str) -> None:
     # Whole numbers are common column names (years, positions); fractions are data.
     if names and all(_is_number(label) for label in names) and any("." in n for n in names):
         raise InputError(f"{name}: the first line holds data, not column names; say --no-header")

@@ -108,7 +108,7 @@ def _read_columns(
     if format == "npy":
         return _read_array(file, name)
     try:
-        from .arrow import read_parquet, read_text
+        from .arrow import check_delimiter, read_parquet, read_text
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -118,6 +118,8 @@ def _read_columns(
         return read_parquet(file, name, as_text=as_text)
     delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
     text = _unzipped(file.read(), name)
+    if style.delimiter is None:
+        check_delimiter(text, name, delimiter)
     return read_text(
         text, name, delimiter=delimiter, decimal=style.decimal, header=style.header, as_text=as_text
     )
