@@ -40,7 +40,7 @@ class Plateau(NamedTuple):
     low: float
     high: float
     width: float  # log(high / low)
-    null_width: float  # what the width must exceed to be more than chance
+    null_width: float  # what the width must exceed to be more than chance; may be infinite
     score: float  # width - null_width
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.stats import gamma, t
+from scipy.special import gammainccinv, stdtr
 
 from countless.hard.divergence import Divergence
 
@@ -128,23 +128,30 @@ def null_widths(null: Structureless, compactness: np.ndarray, n_rows: float) -> 
     Two witnesses are heard at every k: the width of the plateau, and the compactness of its
     clusters. The product of the chances that structureless data does as well must be below ``LEVEL
     / (k (k - 1))``, which sums to LEVEL over all k. So the more compact the clusters, the less wide
-    the plateau has to be.
+    the plateau has to be. No width is enough where the clusters are less compact than pieces of
+    structureless data: there a cloud that is long in some directions and short in many others has
+    been cut to round pieces, and stays so over a wide interval.
     """
     n_known = null.width.shape[1]
     k = np.arange(2, len(compactness) + 2)
-    known = np.minimum(k - 2, n_known - 1)
-    # Beyond the simulated range widths fall as 1/k, and compactness is not heard.
-    shrink = (known + 2) / k
-    level = LEVEL / (k * (k - 1.0))
+    simulated = slice(0, min(n_known, len(k)))
+    excess = compactness[simulated] - null.compactness[:, simulated]
+    scale = null.compactness_deviation[:, simulated] * np.sqrt(1 + 1 / N_CLOUDS)
     chance = np.ones(len(k))
-    heard = slice(0, max(0, int(min(n_known, len(k), n_rows / ROWS_TO_BE_HEARD - 1))))
-    excess = compactness[heard] - null.compactness[:, heard]
-    scale = null.compactness_deviation[:, heard] * np.sqrt(1 + 1 / N_CLOUDS)
-    chance[heard] = t.sf(excess / scale, N_CLOUDS - 1).max(axis=0)
+    chance[simulated] = stdtr(N_CLOUDS - 1, -excess / scale).max(axis=0)
+    chance[k * ROWS_TO_BE_HEARD > n_rows] = 1.0
+    loose = np.zeros(len(k), dtype=bool)
+    loose[simulated] = (excess < 0).any(axis=0)
+    level = LEVEL / (k * (k - 1.0))
     share = np.minimum(level / np.maximum(chance, np.finfo(float).tiny), EASIEST)
+    # Beyond the simulated range widths fall as 1/k, and compactness is not heard.
+    known = np.minimum(k - 2, n_known - 1)
+    shrink = (known + 2) / k
     mean, deviation = null.width[:, known] * shrink, null.width_deviation[:, known] * shrink
     form = (mean / deviation) ** 2
-    return gamma.isf(share, form, scale=mean / form).max(axis=0)
+    # The widths of clouds are taken as gamma distributed.
+    width = (gammainccinv(form, share) * mean / form).max(axis=0)
+    return np.where(loose, np.inf, width)
 
 
 def plateau_widths(height: np.ndarray) -> np.ndarray:
