@@ -10,7 +10,9 @@ from click.testing import CliRunner
 
 import countless
 from countless.cli import main
+from countless.cli.progress import follow
 from countless.cli.registry import ESTIMATORS, METHODS
+from countless.hard.dp_means import DPMeans
 from countless.io.model_file import load_model
 
 RNG = np.random.default_rng(5)
@@ -317,6 +319,18 @@ def test_control_characters_in_data_are_not_printed(run, tmp_path):
     assert "[bold]" in result.stdout
     result = run("fit", path, "--columns", "z\x1b[0m", "--out", "z", code=2)
     assert "\x1b" not in result.stderr
+
+
+def test_progress_tells_each_pass():
+    said = []
+    estimator = DPMeans(3.0)
+    if not hasattr(estimator, "set_callbacks"):
+        pytest.skip("this scikit-learn has no callbacks")
+    follow(estimator, said.append)
+    estimator.fit(np.concatenate([RNG.normal(0, 1, (50, 2)), RNG.normal(40, 1, (50, 2))]))
+    assert 0 < len(said) <= estimator.n_iter_
+    assert said[0].startswith("pass 1, ")
+    assert f"{estimator.n_clusters_} cluster" in said[-1]
 
 
 def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from ..report.summary import NOISE, ClusterSummary, summarize_clusters
 from ..report.text import clusters_view
 from .data import Data
 from .picture import path_picture
+from .progress import follow
 from .screen import Screen, to_json
 
 FILES = ("labels.csv", "model.zip", "path.png", "run.json")
@@ -72,7 +73,10 @@ def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
         if not has_fit_parameter(estimator, "sample_weight"):
             raise InputError(f"{method} takes no row weights; leave out --weight")
         extra["sample_weight"] = data.weight
-    with screen.step("fit", f"clustering {n_rows} rows and {n_columns} features by {method}"):
+    doing = f"clustering {n_rows} rows and {n_columns} features by {method}"
+    with screen.step("fit", doing) as say:
+        if screen.err.is_terminal:
+            follow(estimator, say)
         try:
             labels = estimator.fit_predict(data.matrix, **extra)
         except ValueError as error:

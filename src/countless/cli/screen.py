@@ -4,7 +4,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,9 +39,18 @@ class Screen:
         self.warnings: list[str] = []
 
     @contextmanager
-    def step(self, name: str, doing: str | None = None) -> Iterator[None]:
-        """Time one step, show that it runs, and collect the warnings it gives."""
-        shown = self.err.status(Text(printable(doing or name))) if not self.quiet else None
+    def step(self, name: str, doing: str | None = None) -> Iterator[Callable[[str], None]]:
+        """Time one step, show that it runs, and collect the warnings it gives.
+
+        What it gives is a function that shows how far the step has come.
+        """
+        doing = printable(doing or name)
+        shown = self.err.status(Text(doing)) if not self.quiet else None
+
+        def say(progress: str) -> None:
+            if shown:
+                shown.update(Text(f"{doing}: {progress}"))
+
         start = time.perf_counter()
         if shown:
             shown.start()
@@ -50,7 +59,7 @@ class Screen:
                 warnings.simplefilter("default")
                 for category in _FOR_DEVELOPERS:
                     warnings.simplefilter("ignore", category)
-                yield
+                yield say
         finally:
             if shown:
                 shown.stop()
