@@ -90,7 +90,7 @@ def clusters_view(
             str(cluster.size),
             percent(cluster.share),
             "",
-            Text("" if cluster.traits else "nothing", style="dim"),
+            Text("" if cluster.traits else "nothing stands out", style="dim"),
             "",
             "",
             Text(printable(row_name(cluster.typical))),
