@@ -15,7 +15,6 @@ from countless.cli.registry import ESTIMATORS, METHODS
 from countless.hard.dp_means import DPMeans
 from countless.io.model_file import load_model
 
-RNG = np.random.default_rng(5)
 FILES = ["labels.csv", "model.zip", "run.json"]
 
 
@@ -38,12 +37,13 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture
 def flowers(tmp_path):
     """Write a table of three clear groups, with an identifier, a category and the true groups."""
+    rng = np.random.default_rng(5)
     lines = ["name,length,width,colour,group"]
     for group, (length, width, colour) in enumerate(
         [(1, 50, "red"), (4, 90, "blue"), (9, 20, "red")]
     ):
         for _ in range(30):
-            at = RNG.normal([length, width], [0.2, 1.0])
+            at = rng.normal([length, width], [0.2, 1.0])
             lines.append(f"flower {len(lines)},{at[0]:.3f},{at[1]:.2f},{colour},g{group}")
     path = tmp_path / "flowers.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -158,7 +158,8 @@ def test_scaling_is_said_and_stored(run, flowers, tmp_path):
 
 
 def test_arrays_are_not_scaled_unless_asked(run, tmp_path):
-    rows = np.concatenate([RNG.normal(0, 1, (30, 2)), RNG.normal(40, 1, (30, 2))])
+    rng = np.random.default_rng(5)
+    rows = np.concatenate([rng.normal(0, 1, (30, 2)), rng.normal(40, 1, (30, 2))])
     np.save(tmp_path / "t.npy", rows.astype(np.float32))
     run("fit", "t.npy", "--out", "a")
     assert load_model(tmp_path / "a" / "model.zip").preparation.steps[0].scale == 1
@@ -248,8 +249,16 @@ def test_demo_finds_the_cultivars(run, tmp_path):
     run("demo", "--out", "demo", "--force", "--quiet")
 
 
+def test_a_given_penalty_is_used_and_can_be_drawn(run, flowers, tmp_path):
+    result = run("fit", flowers, "--exclude", "group", "--penalty", "1e6", "--plot", "--out", "o")
+    assert "1 cluster, found by dp-means at penalty 1000000" in result.stdout
+    assert "nothing stands out" in result.stdout
+    assert "Confidence" not in result.stdout
+    assert (tmp_path / "o" / "path.png").exists()
+
+
 def test_divergences_take_raw_values_and_name_bad_cells(run, tmp_path):
-    counts = RNG.poisson([[20, 1, 1]] * 30 + [[1, 1, 20]] * 30)
+    counts = np.random.default_rng(5).poisson([[20, 1, 1]] * 30 + [[1, 1, 20]] * 30)
     np.savetxt(tmp_path / "t.csv", counts, fmt="%d", delimiter=",", header="a,b,c", comments="")
     run("fit", "t.csv", "--set", "divergence=kl", "--out", "o")
     assert load_model(tmp_path / "o" / "model.zip").preparation.steps[0].scale == 1
@@ -289,6 +298,7 @@ def test_numbers_that_may_name_rows_are_pointed_out(run, tmp_path):
         (["fit", "{data}", "--penalty", "1", "--set", "penalty=2"], "penalty is given twice"),
         (["fit", "{data}", "--columns", "lenght"], "did you mean 'length'"),
         (["fit", "{data}", "--id", "nope"], "no column 'nope'"),
+        (["fit", "{data}", "--id", "name,group"], "no column 'name,group'"),
         (["fit", "{data}", "--columns", "name"], "'name' is identifier"),
         (["fit", "{data}", "--delimiter", "xx"], "one character"),
         (["fit", "{data}", "--decimal", "x"], "must be '.' or ','"),
@@ -327,7 +337,8 @@ def test_progress_tells_each_pass():
     if not hasattr(estimator, "set_callbacks"):
         pytest.skip("this scikit-learn has no callbacks")
     follow(estimator, said.append)
-    estimator.fit(np.concatenate([RNG.normal(0, 1, (50, 2)), RNG.normal(40, 1, (50, 2))]))
+    rng = np.random.default_rng(5)
+    estimator.fit(np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(40, 1, (50, 2))]))
     assert 0 < len(said) <= estimator.n_iter_
     assert said[0].startswith("pass 1, ")
     assert f"{estimator.n_clusters_} cluster" in said[-1]

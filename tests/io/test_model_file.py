@@ -49,7 +49,7 @@ def test_a_saved_model_predicts_the_same(estimator, dtype, tmp_path):
     assert preparation == STEPS
     assert type(loaded) is type(estimator)
     assert loaded.get_params() == estimator.get_params()
-    new = RNG.normal(0, 3, size=(200, 3)).astype(dtype)
+    new = np.random.default_rng(1).normal(0, 3, size=(200, 3)).astype(dtype)
     np.testing.assert_array_equal(loaded.predict(new), estimator.predict(new))
     assert loaded.n_features_in_ == 3
     if hasattr(estimator, "predict_proba"):

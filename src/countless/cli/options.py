@@ -152,7 +152,9 @@ class DataChoices:
 
         words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
         table = self.reading.read(words | {name for name in (self.id, self.compare) if name})
-        named_columns(table, [name for name in (self.id, self.weight, self.compare) if name])
+        for name in (self.id, self.weight, self.compare):
+            if name is not None:
+                table.column(name)
         roles = Roles(
             named_columns(table, self.columns),
             named_columns(table, self.exclude),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
@@ -74,10 +73,7 @@ def named_columns(table: Table, given: Iterable[str]) -> tuple[str, ...]:
     for text in given:
         names += [text] if text in table.columns else [part.strip() for part in text.split(",")]
     for name in names:
-        if name not in table.columns:
-            close = get_close_matches(name, table.columns, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {listing(table.columns)}"
-            raise InputError(f"{table.source} has no column {name!r}; {hint}")
+        table.column(name)
     return tuple(dict.fromkeys(names))
 
 

@@ -5,6 +5,7 @@ Rows are counted from 1 in everything a user reads, and the header line is not a
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -94,11 +95,11 @@ class Table:
     uniform: bool = False
 
     def column(self, name: str) -> Column:
-        """Return the column of that name, or say which names there are."""
+        """Return the column of that name, or say which name may be meant."""
         if name not in self.columns:
-            raise InputError(
-                f"{self.source} has no column {name!r}; it has {listing(self.columns)}"
-            )
+            close = get_close_matches(name, self.columns, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {listing(self.columns)}"
+            raise InputError(f"{self.source} has no column {name!r}; {hint}")
         return self.columns[name]
 
     def numbers(self, name: str) -> np.ndarray:
