@@ -20,6 +20,10 @@ FEW_ROWS = 1000
 # How many micro-clusters: between the two, as many as keep the comparisons with all rows at this
 # number.
 FEWEST, MOST, COMPARISONS = 384, 1024, 4e7
+# Values in the items and in the dense part of the sample: a table with many columns gets fewer.
+ITEM_VALUES = 2**22
+# Values of all pairs of items: where merge costs have no short cut, each must be looked at.
+PAIR_VALUES = 2**27
 # Sampled rows for each micro-cluster, and passes of k-means over the sample.
 SAMPLE_RATIO = 8
 PASSES = 6
@@ -37,6 +41,14 @@ class MicroClusters(NamedTuple):
     within: float  # cost of the rows at their items' means
     sample: np.ndarray  # (s, n_features) rows minus origin that show the shape of the whole
     sample_weight: np.ndarray  # (s,)
+
+
+def most_items(n_features: int, divergence: Divergence) -> int:
+    """Return how many items the tree can afford."""
+    affordable = ITEM_VALUES / n_features
+    if not divergence.is_metric:
+        affordable = min(affordable, np.sqrt(PAIR_VALUES / n_features))
+    return int(max(affordable, FEWEST / 3))
 
 
 def how_many(n_rows: int) -> int:
@@ -84,12 +96,12 @@ def micro_clusters(
     ([0, 1, 0], [2.0, 1.0], 0.0)
     """
     with open_rows(X, weight, divergence, n_jobs) as rows:
-        if n_micro is None and rows.n_rows <= FEW_ROWS:
-            heavy = np.flatnonzero(weight > 0)
-            sampled = heavy
-            centers = _distinct(rows.take(heavy))
+        most = most_items(rows.n_features, divergence)
+        if n_micro is None and rows.n_rows <= min(FEW_ROWS, most):
+            sampled = np.flatnonzero(weight > 0)
+            centers = _distinct(rows.take(sampled))
         else:
-            n_micro = n_micro or how_many(rows.n_rows)
+            n_micro = n_micro or min(how_many(rows.n_rows), most)
             sampled = sample_positions(weight, SAMPLE_RATIO * n_micro, seed)
             centers = _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs)
         labels, summary = _assign(rows, centers)
@@ -98,9 +110,10 @@ def micro_clusters(
         # What rounding leaves of a sum of zeros is no cost.
         if within <= 1e-12 * abs(rows.total_cost):
             within = 0.0
-        sample = rows.take(sampled) - rows.origin
+        shown = sampled[: max(ITEM_VALUES // rows.n_features, FEWEST)]
+        sample = rows.take(shown) - rows.origin
         return MicroClusters(
-            labels, summary.weight, summary.total, rows.origin, within, sample, weight[sampled]
+            labels, summary.weight, summary.total, rows.origin, within, sample, weight[shown]
         )
 
 

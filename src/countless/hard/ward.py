@@ -73,11 +73,13 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
     >>> tree.children.tolist(), tree.cost.round(2).tolist()
     ([[1, 2], [0, 3]], [0.5, 20.17])
     """
-    costs: _Euclidean | _Bregman = (
-        _Euclidean(weight, total)
-        if divergence.name == "sqeuclidean"
-        else _Bregman(weight, total, divergence)
-    )
+    costs: _Euclidean | _Cosine | _Bregman
+    if divergence.name == "sqeuclidean":
+        costs = _Euclidean(weight, total)
+    elif divergence.name == "cosine":
+        costs = _Cosine(total)
+    else:
+        costs = _Bregman(weight, total, divergence)
     m = len(weight)
     matrix = costs.matrix
     np.fill_diagonal(matrix, np.inf)
@@ -119,6 +121,32 @@ class _Euclidean:
 
     def move(self, origin, place):
         self.weight[place] = self.weight[origin]
+
+
+class _Cosine:
+    """Merge costs from the inner products of sums, which add up as the sums do."""
+
+    def __init__(self, total):
+        self.product = total @ total.T
+        square = np.diag(self.product)
+        joint = square[:, None] + square + 2 * self.product
+        self.length = np.sqrt(square)
+        self.matrix = self.length[:, None] + self.length - np.sqrt(np.maximum(joint, 0.0))
+
+    def join(self, a, b, alive):
+        product = self.product
+        product[a, :alive] += product[b, :alive]
+        product[:alive, a] += product[:alive, b]
+        square = product[a, a]
+        self.length[a] = np.sqrt(square)
+        length = self.length[:alive]
+        joint = square + length**2 + 2 * product[a, :alive]
+        return length + length[a] - np.sqrt(np.maximum(joint, 0.0))
+
+    def move(self, origin, place):
+        self.product[place] = self.product[origin]
+        self.product[:, place] = self.product[:, origin]
+        self.length[place] = self.length[origin]
 
 
 class _Bregman:
