@@ -95,6 +95,14 @@ def dp_means(
     )
 
 
+def around_random_rows(rows: MemoryRows, n_clusters: int, random) -> np.ndarray:
+    """Return the labels of rows around some of them chosen at random."""
+    centers = rows.take(np.sort(random.choice(rows.n_rows, n_clusters, replace=False)))
+    nearest = Nearest(rows, centers)
+    nearest.assign(centers)
+    return np.unique(nearest.labels, return_inverse=True)[1]
+
+
 class DPMeans(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -121,7 +129,8 @@ class DPMeans(
         Go on with merges, splits and moves of single rows, all lowering the objective, until none helps.
         False is Algorithm 1 of Kulis and Jordan to the letter.
     n_init : int, default=1
-        Runs, of which the one with the lowest objective is kept. Runs after the first take rows in random order.
+        Runs, of which the one with the lowest objective is kept. Runs after the first take rows in random order or, when
+        refining, start around random rows.
     max_iter : int, default=300
         Passes over the rows at most.
     tol : float, optional
@@ -378,21 +387,22 @@ class DPMeans(
         if tol is None:
             tol = 0.0 if X.shape[0] <= SMALL_TABLE else LARGE_TABLE_TOL
         with open_rows(X, weight, get_divergence(self.divergence), self.n_jobs) as rows:
-            runs = [
-                dp_means(
+            best: Clustering | None = None
+            for turn in range(self.n_init):
+                run = dp_means(
                     rows,
                     penalty,
                     order=self.order if turn == 0 else "random",
                     refine=self.refine,
-                    start=start if turn == 0 else None,
+                    start=start,
                     tol=tol,
                     max_iter=self.max_iter,
                     random=random,
                     on_pass=on_pass,
                 )
-                for turn in range(self.n_init)
-            ]
-            best = min(runs, key=lambda run: run.objective)
+                best = run if best is None or run.objective < best.objective else best
+                if self.refine and turn + 1 < self.n_init:
+                    start = around_random_rows(rows, len(best.centers), random)
             total = best.summary.total + best.summary.weight[:, None] * rows.origin
         return best, Summary(best.summary.weight, total)
 

@@ -13,24 +13,24 @@ CHUNK = 256
 
 
 def profitable_merges(divergence: Divergence, summary: Summary, limit: float) -> np.ndarray:
-    """Return pairs of clusters, each cluster in one pair at most, whose merge costs less than the limit.
+    """Return pairs of clusters that are each other's cheapest merge, where that costs less than the limit.
 
-    The cheapest come first; since pairs share no cluster, all of them can be merged at once.
+    Merging such pairs at once, and again until none is left, gives the clusters of merging the cheapest pair one at a time:
+    a merge never becomes cheaper by others elsewhere (exactly so for squared Euclidean distance).
     """
     pairs = _candidate_pairs(divergence, summary)
     a, b = pairs.T
     energy = divergence.energy(*summary)
-    joined = divergence.energy(summary.weight[a] + summary.weight[b], summary.total[a] + summary.total[b])
-    cost = joined - energy[a] - energy[b]
-    taken = np.zeros(len(summary.weight), dtype=bool)
-    chosen = []
-    for pair in np.argsort(cost, kind="stable"):
-        if cost[pair] >= limit:
-            break
-        if not taken[pairs[pair]].any():
-            taken[pairs[pair]] = True
-            chosen.append(pairs[pair])
-    return np.array(chosen, dtype=np.int64).reshape(-1, 2)
+    joined = Summary(summary.weight[a] + summary.weight[b], summary.total[a] + summary.total[b])
+    cost = divergence.energy(*joined) - energy[a] - energy[b]
+    order = np.argsort(cost, kind="stable")
+    # The first time that a cluster turns up in the order of costs is with its cheapest partner.
+    first = np.full(len(summary.weight), len(order))
+    for side in (a, b):
+        np.minimum.at(first, side[order], np.arange(len(order)))
+    place = np.flatnonzero((first[a[order]] == first[b[order]]) & (cost[order] < limit))
+    place = place[first[a[order[place]]] == place]
+    return pairs[order[place]]
 
 
 def _candidate_pairs(divergence: Divergence, summary: Summary) -> np.ndarray:

@@ -50,6 +50,13 @@ class Nearest:
         self.n_computed = self.n_possible = 0
         self._local = False  # whether lower bounds speak of the listed centers only
 
+    def restart(self, labels: np.ndarray, centers: np.ndarray) -> None:
+        """Start anew from other labels and centers, of which no bound is known."""
+        self.labels, self.centers = labels, centers
+        self.upper[:] = np.inf
+        self.lower[:] = 0.0
+        self._local = False
+
     @property
     def n_clusters(self) -> int:
         return len(self.centers)
@@ -131,12 +138,14 @@ class Nearest:
     def adopt(self, labels: np.ndarray, centers: np.ndarray, ancestor: np.ndarray) -> None:
         """Take over other clusters: center ``c`` came out of the old cluster ``ancestor[c]``.
 
-        Rows keep a bound on what may have come nearer: no center is farther from its ancestor than the largest step.
+        A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than the largest step. Other rows
+        may now have a part of their old cluster next to them, of which nothing is known.
         """
         step = np.linalg.norm(centers - self.centers[ancestor], axis=1) * (1 + 1e-12)
+        np.maximum(self.lower - np.float32(step.max() * (1 + 1e-6)), 0.0, out=self.lower)
         changed = (step > 0)[labels]
         self.upper[changed] = np.inf
-        np.maximum(self.lower - np.float32(step.max() * (1 + 1e-6)), 0.0, out=self.lower)
+        self.lower[changed] = 0.0
         self.labels, self.centers = labels, centers
         if self._local:
             self._table = self._neighbours(centers, True)

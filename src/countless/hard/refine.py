@@ -26,8 +26,14 @@ from countless.rows import MemoryRows, Summary
 MANY_CLUSTERS = 256
 # Single rows moved between two looks at the whole table, the most profitable ones first.
 MOVES_AT_ONCE = 2048
-# Above this share of clusters split or merged in a round, the next round comes after two passes.
+# Above this share of clusters split in a round, the next round comes after two passes.
 GROWING = 0.05
+# A split is worth trying at this share of the penalty: when rows around it settle it gains more than by itself.
+BOLD = 0.7
+# How many times as many clusters the deepest venture makes, or this many where rows suffice; passes after its merges.
+DEEP_FACTOR = 4
+DEEP_CLUSTERS = 256
+VENTURE_PASSES = 4
 # Gains below this share of the objective are rounding.
 ROUNDING = 1e-12
 
@@ -59,12 +65,11 @@ class Refiner:
         self.summary = self.nearest.drop_empty(summary)
         return changed
 
-    def split(self) -> int:
-        """Split every cluster for which that pays; return how many."""
-        halves = halve(
-            self.rows, self.nearest.labels, self.nearest.upper, self.summary, self.penalty
-        )
-        pays = halves.gain > self.penalty + self.rounding
+    def split(self, price: float | None = None) -> int:
+        """Split every cluster for which that gains more than the price (None: the penalty); return how many."""
+        price = self.penalty if price is None else price
+        halves = halve(self.rows, self.nearest.labels, self.nearest.upper, self.summary, price)
+        pays = halves.gain > price + self.rounding
         n_new = int(pays.sum())
         if n_new:
             k, split = self.n_clusters, halves.cluster[pays]
@@ -98,6 +103,27 @@ class Refiner:
             self._adopt(labels, Summary(weight[stays], total[stays]), np.flatnonzero(stays))
             n_merged += len(pairs)
         return n_merged
+
+    def venture(self, price: float, enough: int, *, local: bool) -> bool:
+        """Split clusters below the penalty's worth, settle, merge what does not pay; keep the outcome if it is better.
+
+        This finds what no single split or merge does: a split that pays once the rows around it have settled, a center to be
+        taken from one place and needed in another.
+        """
+        before, labels, summary = self.objective, self.nearest.labels.copy(), self.summary
+        while self.n_clusters < enough and self.split(price):
+            self.settle_rows(local=local)
+        self.settle_rows(local=local)
+        self.merge()
+        for _ in range(VENTURE_PASSES):
+            if not self.settle_rows(local=local):
+                break
+        if self.objective < before - self.rounding:
+            return True
+        self.nearest.restart(labels, self.rows.means(summary))
+        self.nearest.assign(self.nearest.centers, local=local)
+        self.summary = summary
+        return False
 
     def move_rows(self) -> int:
         """Move single rows, the most profitable ones first; return how many."""
@@ -193,38 +219,46 @@ def refine(
 ) -> Clustering:
     """Take merges, splits and moves of rows until none lowers the objective by more than ``tol`` times itself."""
     refiner = Refiner(rows, nearest, summary, penalty)
-    history = [refiner.objective]
+    history: list[float] = []
+
+    def note(objective: float) -> None:
+        history.append(objective)
+        on_pass(objective, refiner.n_clusters)
+
+    note(refiner.objective)
     converged = False
-
-    def note() -> float:
-        history.append(refiner.objective)
-        on_pass(history[-1], refiner.n_clusters)
-        return history[-2] - history[-1]
-
     while not converged and len(history) < max_iter:
         start = history[-1]
         # Rows of very many clusters look around their own cluster only; the last pass looks everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
         # While clusters still come in numbers it is too early to merge, or to settle rows to the last one.
-        growing = refiner.split() > GROWING * refiner.n_clusters
-        if not growing:
-            growing = refiner.merge() > GROWING * refiner.n_clusters
-        turns = 2 if growing else max_iter - len(history)
-        for _ in range(turns):
+        if refiner.split() > GROWING * refiner.n_clusters:
+            refiner.settle_rows(local=local)
+            refiner.settle_rows(local=local)
+            note(refiner.objective)
+            continue
+        refiner.merge()
+        changed = True
+        while changed and len(history) < max_iter:
             changed = refiner.settle_rows(local=local)
-            if note() <= tol * history[-1] or not changed:
-                break
-        if start - history[-1] <= tol * start and not local:
-            refiner.move_rows()
-            note()
-        converged = start - history[-1] <= tol * start
-    objective = refiner.finish()
-    history.append(objective)
+            note(refiner.objective)
+            changed = changed and history[-2] - history[-1] > tol * start
+        if start - history[-1] > tol * start:
+            continue
+        k = refiner.n_clusters
+        found = not local and refiner.move_rows() > 0
+        found = found or refiner.venture(BOLD * penalty, k + 1, local=local)
+        if not found and not local:
+            deep = max(DEEP_FACTOR * k, min(DEEP_CLUSTERS, rows.n_rows // 4))
+            found = refiner.venture(0.0, deep, local=local)
+        note(refiner.objective)
+        converged = not found or start - history[-1] <= tol * start
+    note(refiner.finish())
     return Clustering(
         nearest.labels,
         nearest.centers,
         refiner.summary,
-        objective,
+        history[-1],
         history,
         len(history),
         converged,

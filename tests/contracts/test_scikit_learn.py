@@ -1,0 +1,25 @@
+"""Every estimator keeps scikit-learn's contract; what it cannot keep is listed with the reason."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from countless import DPMeans
+
+NUMBERING = (
+    "labels are numbered by first appearance, and the check shuffles the rows; "
+    "tests/hard/test_refine.py checks the same up to the numbering"
+)
+
+EXPECTED_FAILURES = {
+    "DPMeans": {
+        "check_sample_weight_equivalence_on_dense_data": NUMBERING,
+        "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
+    }
+}
+
+
+@parametrize_with_checks(
+    [DPMeans()],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
+)
+def test_contract(estimator, check):
+    check(estimator)

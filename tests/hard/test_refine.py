@@ -1,0 +1,167 @@
+"""Refinement lowers the true objective by exact moves, and stops only where none helps."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from countless import DPMeans, penalty_path
+from countless.hard.divergence import DIVERGENCES, get_divergence
+
+
+def objective(X, labels, penalty, weight=None, name="sqeuclidean"):
+    """The objective from scratch: row costs and energies of the clusters that labels name."""
+    weight = np.ones(len(X)) if weight is None else weight
+    divergence = get_divergence(name)
+    X = divergence.prepare(X.astype(float))
+    value = float(weight @ divergence.row_cost(X))
+    for label in np.unique(labels):
+        rows = labels == label
+        total = (weight[rows] @ X[rows])[None]
+        value += penalty + float(divergence.energy(weight[rows].sum()[None], total)[0])
+    return value
+
+
+def partitions(n):
+    """Every way to group n rows."""
+    found = [[0]]
+    for _ in range(n - 1):
+        found = [[*labels, c] for labels in found for c in range(max(labels) + 2)]
+    return np.array(found)
+
+
+def blobs(seed, n_rows, n_features):
+    random = np.random.RandomState(seed)
+    centers = 3 * random.standard_normal((4, n_features))
+    return centers[random.randint(4, size=n_rows)] + random.standard_normal((n_rows, n_features))
+
+
+def test_reaches_the_enumerated_optimum_of_most_small_tables():
+    every = partitions(6)
+    assert len(every) == 203
+    optimal = 0
+    for seed in range(40):
+        random = np.random.RandomState(seed)
+        X, penalty = random.standard_normal((6, 2)), random.uniform(0.1, 3)
+        best = min(objective(X, labels, penalty) for labels in every)
+        found = DPMeans(penalty, random_state=0).fit(X).objective_
+        assert best - 1e-9 <= found <= 1.1 * best
+        optimal += found <= best + 1e-9
+    assert optimal >= 38
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_rows=st.integers(2, 60),
+    n_features=st.integers(1, 4),
+    penalty=st.floats(0.05, 60),
+    weighted=st.booleans(),
+)
+def test_no_merge_and_no_move_of_a_row_helps(seed, n_rows, n_features, penalty, weighted):
+    X = blobs(seed, n_rows, n_features)
+    weight = np.random.RandomState(seed).uniform(0.2, 3, n_rows) if weighted else np.ones(n_rows)
+    model = DPMeans(penalty).fit(X, sample_weight=weight)
+    labels, value = model.labels_, objective(X, model.labels_, penalty, weight)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    assert (np.diff(model.objective_history_) <= 1e-9 * value).all()
+    assert np.array_equal(model.predict(X), labels)
+    least = value * (1 - 1e-9)
+    for a in range(model.n_clusters_):
+        for b in range(a):
+            merged = np.where(labels == a, b, labels)
+            assert objective(X, merged, penalty, weight) >= least
+    for i in range(n_rows):
+        for c in range(model.n_clusters_ + 1):
+            moved = labels.copy()
+            moved[i] = c
+            assert objective(X, moved, penalty, weight) >= least
+
+
+@given(seed=st.integers(0, 10**6), penalty=st.floats(0.5, 100))
+def test_ends_below_algorithm_1_from_any_order(seed, penalty):
+    X = blobs(seed, 80, 2)
+    refined = DPMeans(penalty).fit(X).objective_
+    for order in ("given", "farthest"):
+        assert refined <= DPMeans(penalty, refine=False, order=order).fit(X).objective_ * 1.02
+
+
+@pytest.mark.parametrize("n_clusters", [3, 10, 30])
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_ends_below_the_tree_of_merges(load, n_clusters):
+    X = load().data
+    path = penalty_path(X, random_state=0)
+    penalty = path.penalty_for(n_clusters)
+    model = DPMeans(penalty).fit(X)
+    assert model.objective_ < path.objective_at(penalty)
+    assert model.objective_ == pytest.approx(objective(X, model.labels_, penalty), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", list(DIVERGENCES))
+def test_every_divergence_is_lowered_below_algorithm_1(name):
+    X = np.abs(blobs(2, 200, 3)) + 0.1
+    X = X / (X.max() + 1) if name == "logistic" else X
+    penalty = {"sqeuclidean": 8.0}.get(name, 1.0)
+    plain = DPMeans(penalty, divergence=name, refine=False).fit(X)
+    model = DPMeans(penalty, divergence=name).fit(X)
+    assert 1 < model.n_clusters_
+    assert model.objective_ < plain.objective_
+    expected = objective(X, model.labels_, penalty, name=name)
+    assert model.objective_ == pytest.approx(expected, rel=1e-8)
+    assert (np.diff(model.objective_history_) <= 1e-9 * abs(expected)).all()
+    sparse = DPMeans(penalty, divergence=name).fit(sp.csr_matrix(X))
+    assert sparse.objective_ == pytest.approx(model.objective_, rel=0.01)
+
+
+@given(seed=st.integers(0, 10**6), penalty=st.floats(1, 50))
+def test_whole_weights_are_repeats_and_zero_is_absence(seed, penalty):
+    X = blobs(seed, 30, 2)
+    weight = np.random.RandomState(seed).randint(0, 4, 30)
+    weight[:3] = 1
+    weighted = DPMeans(penalty).fit(X, sample_weight=weight)
+    repeated = DPMeans(penalty).fit(np.repeat(X, weight, axis=0))
+    # The two start apart (a heavy row opens a cluster earlier), so they may end in different optima, but near.
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=0.03)
+    absent = DPMeans(penalty).fit(X[weight > 0], sample_weight=weight[weight > 0])
+    assert weighted.objective_ == absent.objective_
+    assert np.array_equal(weighted.labels_[weight > 0], absent.labels_)
+    assert np.array_equal(weighted.labels_, weighted.predict(X))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_equal_repeats_with_the_penalty_chosen(seed):
+    X, _ = make_blobs(60, centers=4, cluster_std=0.6, random_state=seed)
+    weight = np.random.RandomState(seed).randint(0, 4, 60)
+    weighted = DPMeans(random_state=0).fit(X, sample_weight=weight)
+    repeated = DPMeans(random_state=0).fit(np.repeat(X, weight, axis=0))
+    assert adjusted_rand_score(weighted.predict(X), repeated.predict(X)) == 1
+    assert weighted.penalty_ == pytest.approx(repeated.penalty_)
+
+
+@given(seed=st.integers(0, 10**6), shift=st.sampled_from([0.0, 1e6]), unit=st.sampled_from([1, 1e-4, 1e12]))
+def test_units_and_shifts_change_nothing(seed, shift, unit):
+    X = blobs(seed, 60, 3)
+    plain = DPMeans(12.0).fit(X)
+    moved = DPMeans(12.0 * unit**2).fit((X + shift) * unit)
+    assert moved.objective_ == pytest.approx(plain.objective_ * unit**2, rel=1e-3)
+
+
+def test_restarts_keep_the_best_run():
+    X = load_digits().data
+    one, five = (DPMeans(20_000, n_init=n, random_state=0).fit(X) for n in (1, 5))
+    assert five.objective_ <= one.objective_
+
+
+def test_local_search_of_many_clusters_ends_exact():
+    random = np.random.RandomState(0)
+    X = random.uniform(size=(12_000, 2))
+    model = DPMeans(0.002, tol=1e-4).fit(X)
+    assert model.n_clusters_ > 300
+    assert np.array_equal(model.predict(X), model.labels_)
+    nearest = np.square(X[:500, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(model.labels_[:500], nearest)
+    cost = np.square(X - model.cluster_centers_[model.labels_]).sum()
+    assert model.objective_ == pytest.approx(cost + 0.002 * model.n_clusters_)
+    assert (np.diff(model.objective_history_) <= 1e-9).all()
