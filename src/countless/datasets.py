@@ -76,8 +76,8 @@ def benchmark_set(name: str, n_rows: int | None = None) -> BenchmarkSet:
         raise ValueError(f"n_rows must be at least 1; got {n_rows}")
     # RandomState, because its stream is the same in every version of NumPy.
     random = np.random.RandomState(0)
-    centers = recipe.draw_centers(random, (recipe.n_clusters, recipe.n_dimensions))
     frame = _orthonormal_frame(random, recipe.n_dimensions) if name == "b" else None
+    centers = recipe.draw_centers(random, (recipe.n_clusters, recipe.n_dimensions))
     labels = random.randint(recipe.n_clusters, size=n_rows)
     X = random.standard_normal((n_rows, recipe.n_dimensions))
     X *= recipe.deviation
@@ -89,7 +89,7 @@ def benchmark_set(name: str, n_rows: int | None = None) -> BenchmarkSet:
 
 def _orthonormal_frame(random: np.random.RandomState, n_dimensions: int) -> np.ndarray:
     """Draw ``n_dimensions`` orthonormal directions, one a row, in the rotated space."""
-    return np.linalg.qr(random.standard_normal((_N_ROTATED, n_dimensions)))[0].T
+    return np.linalg.qr(random.standard_normal((_N_ROTATED, _N_ROTATED)))[0][:n_dimensions]
 
 
 def _rotated(random: np.random.RandomState, X: np.ndarray, frame: np.ndarray) -> np.ndarray:

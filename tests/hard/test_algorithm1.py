@@ -39,7 +39,9 @@ def serial_loop(X, penalty, weight=None, name="sqeuclidean", max_iter=300):
 
     centers = [mean(np.arange(len(X)))]
     labels = np.zeros(len(X), dtype=int)
-    for n_iter in range(1, max_iter + 1):
+    n_iter, settled = 0, False
+    while n_iter < max_iter and not settled:
+        n_iter += 1
         before, k = labels, len(centers)
         labels = np.zeros(len(X), dtype=int)
         for i, x in enumerate(X):
@@ -51,8 +53,7 @@ def serial_loop(X, penalty, weight=None, name="sqeuclidean", max_iter=300):
                 labels[i] = np.argmin(away)
         used, labels = np.unique(labels, return_inverse=True)
         centers = [mean(labels == c) for c in range(len(used))]
-        if k == len(centers) and np.array_equal(before, labels):
-            break
+        settled = k == len(centers) and np.array_equal(before, labels)
     return labels, np.array(centers), n_iter
 
 

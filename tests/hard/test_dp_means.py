@@ -51,7 +51,9 @@ def test_transform_is_the_distance_and_predict_its_smallest():
     sparse = model.transform(sp.csr_matrix(X))
     np.testing.assert_allclose(sparse, distance, atol=1e-6)
     assert model.get_feature_names_out().tolist() == [f"dpmeans{c}" for c in range(4)]
-    frame = model.set_output(transform="pandas").transform(pd.DataFrame(X, columns=["a", "b"]).values)
+    frame = model.set_output(transform="pandas").transform(
+        pd.DataFrame(X, columns=["a", "b"]).values
+    )
     assert list(frame.columns) == [f"dpmeans{c}" for c in range(4)]
 
 
@@ -115,7 +117,7 @@ def test_callbacks_hear_of_every_pass():
     [
         ({"penalty": -1.0}, "penalty must be 'auto' or a number of at least 0; got -1.0"),
         ({"penalty": np.nan}, "penalty must be"),
-        ({"penalty": "best"}, "penalty must be 'auto' or a number; got 'best'"),
+        ({"penalty": "best"}, "penalty must be 'auto' or a number of at least 0; got 'best'"),
         ({"divergence": "euclid"}, "divergence must be one of 'sqeuclidean'"),
         ({"order": "up"}, "order must be one of 'given', 'random', 'farthest'; got 'up'"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1; got 0"),

@@ -51,7 +51,7 @@ def test_ids_are_born_kept_and_never_used_again():
     model.partial_fit(batch([0, 1], 200, 0)[0])
     born = dict(zip(model.cluster_ids_.tolist(), model.cluster_centers_, strict=True))
     assert sorted(born) == [0, 1]
-    X, true = batch([2], 100, 1)
+    X, _ = batch([2], 100, 1)
     model.partial_fit(X)
     assert model.cluster_ids_.tolist() == [0, 1, 2]
     assert set(model.labels_) == {2}

@@ -23,7 +23,8 @@ def _close_figures():
 
 @pytest.fixture(scope="module")
 def path():
-    return penalty_path(make_blobs(300, centers=3, cluster_std=0.5, random_state=0)[0], random_state=0)
+    X, _ = make_blobs(300, centers=3, cluster_std=0.5, random_state=0)
+    return penalty_path(X, random_state=0)
 
 
 def words(display):

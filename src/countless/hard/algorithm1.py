@@ -1,7 +1,8 @@
 """Algorithm 1 of Kulis and Jordan, to the letter, on blocks of rows.
 
-It lowers ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` pass by pass. Within a pass the old means stand
-still; a row that is farther than the penalty from them, and from what earlier rows of the pass opened, opens a cluster.
+It lowers ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` pass by pass. Within a
+pass the old means stand still; a row that is farther than the penalty from them, and from what
+earlier rows of the pass opened, opens a cluster.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from countless.hard.nearest import Nearest
 from countless.rows import MemoryRows, Summary
@@ -30,12 +32,12 @@ class Clustering(NamedTuple):
     share_computed: float  # divergences computed / those of comparing all rows with all centers
 
 
-def visiting_order(order: str, n_rows: int, random: np.random.RandomState) -> Rank | None:
+def visiting_order(order: str, n_rows: int, random: np.random.RandomState | None) -> Rank | None:
     """Return the rank of each row under a fixed order; None where every pass makes its own."""
     if order == "given":
         return lambda ids: ids
     if order == "random":
-        rank = random.permutation(n_rows)
+        rank = check_random_state(random).permutation(n_rows)
         return lambda ids: rank[ids]
     return None
 
@@ -48,12 +50,14 @@ def farthest_first(nearest: Nearest, far: np.ndarray) -> Rank:
     return lambda ids: rank[ids]
 
 
-def one_pass(nearest: Nearest, centers: np.ndarray, penalty: float, rank: Rank | None):
-    """Assign every row, let far ones open clusters, and return what the clusters then hold."""
-    far = nearest.assign(centers, penalty * nearest.rows.divergence.scale)
+def one_pass(nearest: Nearest, summary: Summary, penalty: float, rank: Rank | None) -> Summary:
+    """Assign every row to a mean, let far ones open clusters, return what clusters then hold."""
+    rows = nearest.rows
+    price = penalty * rows.divergence.scale
+    far = nearest.assign(rows.means(summary), price)
     if len(far):
-        nearest.open(far, penalty * nearest.rows.divergence.scale, rank or farthest_first(nearest, far))
-    return nearest.drop_empty(nearest.rows.summary(nearest.labels, nearest.n_clusters))
+        nearest.open(far, price, rank or farthest_first(nearest, far))
+    return nearest.summarise(summary)
 
 
 def algorithm1(
@@ -83,10 +87,9 @@ def algorithm1(
     history: list[float] = []
     converged = False
     while len(history) < max_iter and not converged:
-        before, k = nearest.labels.copy(), nearest.n_clusters
-        summary = one_pass(nearest, rows.means(summary), penalty, rank)
+        summary = one_pass(nearest, summary, penalty, rank)
         history.append(rows.objective(summary, penalty))
-        converged = k == nearest.n_clusters and np.array_equal(before, nearest.labels)
+        converged = nearest.n_changed == 0
         on_pass(history[-1], nearest.n_clusters)
     return Clustering(
         nearest.labels,

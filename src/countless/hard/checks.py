@@ -32,9 +32,7 @@ def check_finite(X) -> None:
 
 def check_table(X: Any, divergence: Divergence) -> Any:
     """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
-    X = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-    )
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(X)
     divergence.check(X)
     return divergence.prepare(X)

@@ -1,12 +1,13 @@
 """What DP-means measures between a row and a center.
 
-Every divergence here is a Bregman divergence (or the cosine form of one), and two facts about those carry the library:
+Every divergence here is a Bregman divergence (or the cosine form of one), and two facts about those
+carry the library:
 
-* it is linear in the row, ``d(x, c) = row_cost(x) + offset(c) - <x, slope(c)>``, so a matrix product compares
-  a block of rows with all centers, dense or sparse;
-* the best center of a cluster is its mean, and the cost of the cluster then depends on its weight ``W`` and weighted
-  sum ``S`` alone: ``sum_i w_i row_cost(x_i) + energy(W, S)``. Merges, splits and moves of rows have exact
-  costs because weights and sums add.
+* it is linear in the row, ``d(x, c) = row_cost(x) + offset(c) - <x, slope(c)>``, so a matrix
+  product compares a block of rows with all centers, dense or sparse;
+* the best center of a cluster is its mean, and the cost of the cluster then depends on its weight
+  ``W`` and weighted sum ``S`` alone: ``sum_i w_i row_cost(x_i) + energy(W, S)``. Merges, splits and
+  moves of rows have exact costs because weights and sums add.
 
 Banerjee, Merugu, Dhillon and Ghosh, *Clustering with Bregman divergences*, JMLR 2005.
 """
@@ -19,12 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-# Centers are kept this far inside the domain, so that a row outside a center's support has a large but finite cost.
+# Centers are kept this far inside the domain, so that a row outside a center's support has a large
+# but finite cost.
 TINY = 1e-12
 
 
 class Divergence:
-    """One way to measure rows against centers; see the module's docstring for the three functions."""
+    """One way to measure rows against centers, by the functions that the module speaks of."""
 
     name: ClassVar[str]
     # True where sqrt(divergence) obeys the triangle inequality, so that bounds may skip distances.
@@ -46,7 +48,7 @@ class Divergence:
         raise NotImplementedError
 
     def slope_offset(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the linear form of each center: ``d(x, c) = row_cost(x) + offset - <x, slope>``."""
+        """Return each center's linear form: ``d(x, c) = row_cost(x) + offset - <x, slope>``."""
         raise NotImplementedError
 
     def means(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """DP-means: k-means that opens a cluster where rows pay for it, and so needs no k.
 
-It minimises ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` over clusterings and centers.
+It minimises ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` over clusterings and
+centers.
 
 Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametrics*, ICML 2012.
 """
@@ -41,7 +42,8 @@ from countless.hard.stream import resume_stream, start_stream, update_stream
 from countless.rows import MemoryRows, Summary, open_rows
 
 ORDERS = ("given", "random", "farthest")
-# Tables of up to this many rows are refined until no move helps; larger ones until moves gain little.
+# Tables of up to this many rows are refined until no move helps; larger ones until moves gain
+# little.
 SMALL_TABLE = 10_000
 LARGE_TABLE_TOL = 1e-3
 
@@ -68,7 +70,8 @@ def dp_means(
     order : {'given', 'random', 'farthest'}
         In what order rows may open clusters.
     refine : bool
-        False is Algorithm 1. True takes its first pass, or the clusters of ``start``, and lowers the objective from there.
+        False is Algorithm 1. True takes its first pass, or the clusters of ``start``, and lowers
+        the objective from there.
     start : ndarray of int, optional
         A label for each row to start from, when refining.
     tol, max_iter : float, int
@@ -84,7 +87,7 @@ def dp_means(
     if start is None:
         summary = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
         nearest = Nearest(rows, rows.means(summary))
-        summary = one_pass(nearest, nearest.centers, penalty, rank)
+        summary = one_pass(nearest, summary, penalty, rank)
     else:
         labels = start.astype(np.int32)
         summary = rows.summary(labels, int(labels.max()) + 1)
@@ -103,6 +106,20 @@ def around_random_rows(rows: MemoryRows, n_clusters: int, random) -> np.ndarray:
     return np.unique(nearest.labels, return_inverse=True)[1]
 
 
+def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels in order of first appearance, and the rows' labels numbered so."""
+    _, first = np.unique(labels, return_index=True)
+    by_appearance = np.argsort(first)
+    number = np.empty(len(first), dtype=np.int32)
+    number[by_appearance] = np.arange(len(first))
+    return by_appearance, number[labels]
+
+
+def _is_number(value) -> bool:
+    """Tell whether a parameter is a finite number of at least 0."""
+    return isinstance(value, Real) and bool(0 <= float(value) < np.inf)
+
+
 class DPMeans(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -112,30 +129,33 @@ class DPMeans(
 ):
     """Cluster rows without choosing the number of clusters.
 
-    Minimises the cost of all rows at the centers of their clusters, plus a penalty for each cluster.
+    Minimises the cost of all rows at the centers of their clusters, plus a penalty for each
+    cluster.
 
     Parameters
     ----------
     penalty : 'auto' or float, default='auto'
-        The price of one cluster, in units of the objective (a sum over rows). 'auto' takes it from the widest
-        plateau of `penalty_path`. With ``refine=False`` a row opens a cluster when its own weighted divergence exceeds the penalty,
-        so that 'auto' there takes the number of clusters from the path and the penalty from `farthest_first_penalty`.
+        The price of one cluster, in units of the objective (a sum over rows). 'auto' takes it from
+        the widest plateau of `penalty_path`. With ``refine=False`` a row opens a cluster when its
+        own weighted divergence exceeds the penalty, so that 'auto' there takes the number of
+        clusters from the path and the penalty from `farthest_first_penalty`.
     divergence : {'sqeuclidean', 'kl', 'itakura-saito', 'logistic', 'cosine'}, default='sqeuclidean'
-        What is summed: squared Euclidean distance; relative entropy of counts and proportions; ratios of positive values;
-        relative entropy of binary data; one minus the cosine.
+        What is summed: squared Euclidean distance; relative entropy of counts and proportions;
+        ratios of positive values; relative entropy of binary data; one minus the cosine.
     order : {'given', 'random', 'farthest'}, default='given'
-        The order in which rows may open clusters in a pass: as given, at random, or the farthest first.
+        The order in which rows may open clusters in a pass: as given, at random, or the farthest
+        first.
     refine : bool, default=True
-        Go on with merges, splits and moves of single rows, all lowering the objective, until none helps.
-        False is Algorithm 1 of Kulis and Jordan to the letter.
+        Go on with merges, splits and moves of single rows, all lowering the objective, until none
+        helps. False is Algorithm 1 of Kulis and Jordan to the letter.
     n_init : int, default=1
-        Runs, of which the one with the lowest objective is kept. Runs after the first take rows in random order or, when
-        refining, start around random rows.
+        Runs, of which the one with the lowest objective is kept. Runs after the first take rows in
+        random order or, when refining, start around random rows.
     max_iter : int, default=300
         Passes over the rows at most.
     tol : float, optional
-        Refinement stops when a round lowers the objective by less than this share of it. 0 goes on until no move helps. The default
-        is 0 up to 10,000 rows and 1e-3 beyond.
+        Refinement stops when a round lowers the objective by less than this share of it. 0 goes on
+        until no move helps. The default is 0 up to 10,000 rows and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
         Decides random orders, and the sample that 'auto' takes of a long table.
     n_jobs : int, default=None
@@ -144,17 +164,20 @@ class DPMeans(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row, numbered by first appearance; after `partial_fit`, the ids of the last batch's clusters.
+        The cluster of each row, numbered by first appearance; after `partial_fit`, the ids of the
+        last batch's clusters.
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     cluster_ids_ : ndarray of shape (n_clusters,)
-        The label of each center: 0, 1, ... after `fit`; in a stream an id never changes its meaning.
+        The label of each center: 0, 1, ... after `fit`; in a stream an id never changes its
+        meaning.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The weight of the rows in each cluster.
     penalty_ : float
         The penalty used.
     path_ : PenaltyPath
-        The path that ``penalty='auto'`` chose from; its ``confidence`` says how sure the number of clusters is.
+        The path that ``penalty='auto'`` chose from; its ``confidence`` says how sure the number of
+        clusters is.
     objective_ : float
         The cost of all rows at their centers plus the penalty for each cluster.
     objective_history_ : ndarray
@@ -239,7 +262,7 @@ class DPMeans(
         self._store(found, summary, penalty)
         if not isinstance(counted, slice):
             labels = self._nearest(X).labels
-            labels[counted] = self.labels_
+            labels[counted] = number_by_appearance(found.labels)[1]
             self.labels_ = labels
         return self
 
@@ -250,9 +273,10 @@ class DPMeans(
     def partial_fit(self, X, y=None, sample_weight=None):
         """Take in a batch of rows of a stream.
 
-        Memory is bounded: all rows seen are remembered as at most 1,024 weighted items. Clusters are born, merged and
-        split as rows come, and keep their ids (`cluster_ids_`). With ``penalty='auto'`` the first batch decides, and the penalty then grows
-        in proportion to the weight seen. After `fit` the stream goes on from the clusters found.
+        Memory is bounded: all rows seen are remembered as at most 1,024 weighted items. Clusters
+        are born, merged and split as rows come, and keep their ids (`cluster_ids_`). With
+        ``penalty='auto'`` the first batch decides, and the penalty then grows in proportion to the
+        weight seen. After `fit` the stream goes on from the clusters found.
 
         Parameters
         ----------
@@ -276,7 +300,7 @@ class DPMeans(
             self._stream = start_stream(X.shape[1])
             self.objective_history_ = np.empty(0)
         elif isinstance(self.penalty, str):
-            seen = self.cluster_weights_.sum()
+            seen = self._stream.items.weight.sum()
             self.penalty_ *= (seen + weight.sum()) / seen
         self._stream, clusters = update_stream(
             self._stream,
@@ -302,7 +326,8 @@ class DPMeans(
     def transform(self, X):
         """Return how far each row is from each center.
 
-        Euclidean distance for ``divergence='sqeuclidean'``, as in `sklearn.cluster.KMeans`; else the divergence itself.
+        Euclidean distance for ``divergence='sqeuclidean'``, as in `sklearn.cluster.KMeans`; else
+        the divergence itself.
         """
         X = self._check_new_rows(X)
         if self.divergence == "sqeuclidean" and not sp.issparse(X):
@@ -324,13 +349,10 @@ class DPMeans(
             return -rows.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.penalty, str):
-            if not isinstance(self.penalty, Real) or not 0 <= self.penalty < np.inf:
-                raise ValueError(
-                    f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
-                )
-        elif self.penalty != "auto":
-            raise ValueError(f"penalty must be 'auto' or a number; got {self.penalty!r}")
+        if self.penalty != "auto" and not _is_number(self.penalty):
+            raise ValueError(
+                f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
+            )
         get_divergence(self.divergence)
         if self.order not in ORDERS:
             known = ", ".join(repr(order) for order in ORDERS)
@@ -339,7 +361,7 @@ class DPMeans(
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-        if self.tol is not None and not (isinstance(self.tol, Real) and self.tol >= 0):
+        if self.tol is not None and not _is_number(self.tol):
             raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
 
     def _check_rows(self, X, sample_weight, *, reset: bool):
@@ -382,39 +404,32 @@ class DPMeans(
         return penalty, None
 
     def _fit_rows(self, X, weight, penalty, start, random, on_pass) -> tuple[Clustering, Summary]:
-        """Return the best of ``n_init`` runs, and its clusters' sums in the rows' own coordinates."""
+        """Return the best of ``n_init`` runs, and its sums in the rows' own coordinates."""
         tol = self.tol
         if tol is None:
             tol = 0.0 if X.shape[0] <= SMALL_TABLE else LARGE_TABLE_TOL
         with open_rows(X, weight, get_divergence(self.divergence), self.n_jobs) as rows:
-            best: Clustering | None = None
-            for turn in range(self.n_init):
-                run = dp_means(
-                    rows,
-                    penalty,
-                    order=self.order if turn == 0 else "random",
-                    refine=self.refine,
-                    start=start,
-                    tol=tol,
-                    max_iter=self.max_iter,
-                    random=random,
-                    on_pass=on_pass,
-                )
-                best = run if best is None or run.objective < best.objective else best
-                if self.refine and turn + 1 < self.n_init:
+            settings = {
+                "refine": self.refine,
+                "tol": tol,
+                "max_iter": self.max_iter,
+                "random": random,
+                "on_pass": on_pass,
+            }
+            best = dp_means(rows, penalty, order=self.order, start=start, **settings)
+            for _ in range(self.n_init - 1):
+                if self.refine:
                     start = around_random_rows(rows, len(best.centers), random)
+                run = dp_means(rows, penalty, order="random", start=start, **settings)
+                best = min(best, run, key=lambda found: found.objective)
             total = best.summary.total + best.summary.weight[:, None] * rows.origin
         return best, Summary(best.summary.weight, total)
 
     def _store(self, found: Clustering, summary: Summary, penalty: float) -> None:
         """Keep what was found, clusters numbered by first appearance."""
-        _, first = np.unique(found.labels, return_index=True)
-        by_appearance = np.argsort(first)
-        number = np.empty(len(first), dtype=np.int32)
-        number[by_appearance] = np.arange(len(first))
-        self.labels_ = number[found.labels]
+        by_appearance, self.labels_ = number_by_appearance(found.labels)
         self.cluster_centers_ = found.centers[by_appearance]
-        self.n_clusters_ = len(first)
+        self.n_clusters_ = len(by_appearance)
         self.cluster_ids_ = np.arange(self.n_clusters_)
         self.cluster_weights_ = summary.weight[by_appearance]
         self.penalty_ = penalty

@@ -1,13 +1,15 @@
 """Keeping every row with its nearest center while centers move, open and close.
 
-`Nearest` holds the labels and, for divergences that are squared metrics, two bounds a row that say which rows can have changed.
-The labels are those of comparing every row with every center, for any number of threads.
+`Nearest` holds the labels and, for divergences that are squared metrics, two bounds a row that say
+which rows can have changed. The labels are those of comparing every row with every center, for any
+number of threads.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from countless.hard.products import Products
 from countless.kernels.assign import (
     FAR,
     UNSETTLED,
@@ -18,16 +20,23 @@ from countless.kernels.assign import (
 )
 from countless.rows import MemoryRows, Summary
 
-# Products held at once: what fits the cache, but rows enough to make a matrix product worth its preparation.
+# Products held at once: what fits the cache, but rows enough to make a matrix product worth its
+# preparation.
 TILE_VALUES = 2**17
 LEAST_TILE_ROWS = 256
-# Measuring one center costs about this many entries of a matrix product, so longer lists do not pay.
+# Measuring one center costs about this many entries of a matrix product, so longer lists do not
+# pay.
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
 # Centers around their own that rows look at in a local pass.
 LOCAL_NEIGHBOURS = 32
-# Far rows that are settled one after the other before the others are compared with what they opened.
+# Far rows that are settled one after the other before the others are compared with what they
+# opened.
 SETTLE_AT_ONCE = 64
+# Sums follow the rows that changed their label when at most one in so many did, and are made anew
+# every so many passes.
+REFRESH_SHARE = 4
+REFRESH_EVERY = 16
 
 
 class Nearest:
@@ -37,6 +46,8 @@ class Nearest:
     ----------
     labels : ndarray of int32 (n_rows,)
     centers : ndarray of float64 (n_clusters, n_features)
+    n_changed : int
+        Rows whose label the last pass changed.
     n_computed, n_possible : int
         Divergences computed so far, and how many comparing all with all would have been.
     """
@@ -48,7 +59,11 @@ class Nearest:
         self.upper = np.full(rows.n_rows, np.inf, dtype=np.float32)
         self.lower = np.zeros(rows.n_rows, dtype=np.float32)
         self.n_computed = self.n_possible = 0
+        self.n_changed = rows.n_rows
+        self._before = self.labels
+        self._n_summaries = 0
         self._local = False  # whether lower bounds speak of the listed centers only
+        self._lists: tuple[np.ndarray, np.ndarray] | None = None
 
     def restart(self, labels: np.ndarray, centers: np.ndarray) -> None:
         """Start anew from other labels and centers, of which no bound is known."""
@@ -69,16 +84,17 @@ class Nearest:
         Returns the rows whose weighted divergence from it exceeds the penalty.
         """
         rows = self.rows
-        form = rows.centers(centers)
-        slope, offset = rows.product_form(centers)
+        self._before = self.labels.copy()
+        form, products = rows.centers(centers), Products(rows, centers)
         drift = np.linalg.norm(centers - self.centers, axis=1) * (1 + 1e-12)
         local = local and rows.divergence.is_metric
         if self._local and not local:
             self.lower[:] = 0.0
-        if not (local and self._local):
-            self._table = self._neighbours(centers, local)
+        # A local search goes on with its lists while the clusters stay the same.
+        if not (local and self._local and self._lists):
+            self._lists = self._neighbours(centers, local)
         self._local = local
-        neighbours, gaps = self._table
+        neighbours, gaps = self._lists
         others = drift[neighbours].max(axis=1) if local else _largest_of_others(drift)
         limit = np.full(rows.block_size, len(centers))
 
@@ -93,7 +109,7 @@ class Nearest:
             unsettled = np.flatnonzero(verdict == UNSETTLED)
             ids = start + unsettled
             self.labels[ids] = -1
-            far = self._compare(ids, form, slope, offset, 0, limit, penalty)
+            far = self._compare(ids, form, products, 0, limit, penalty)
             verdict[unsettled[far]] = FAR
             return start + np.flatnonzero(verdict == FAR), computed + len(ids) * len(centers)
 
@@ -104,42 +120,59 @@ class Nearest:
         return np.concatenate([far for far, _ in answers])
 
     def open(self, far: np.ndarray, penalty: float, rank) -> None:
-        """Let far rows open clusters in the order of their rank, as a serial loop over all rows would.
+        """Let far rows open clusters in the order of their rank, as a serial loop would.
 
-        A row sees the clusters opened by rows of lower rank only, so later ones may be nearer to it until the next pass.
+        A row sees the clusters opened by rows of lower rank only, so later ones may be nearer to it
+        until the next pass.
         """
         rows = self.rows
         openers = self._openers(far[np.argsort(rank(far), kind="stable")], penalty)
         first = self.n_clusters
         opened = rows.take(openers)
         self.centers = np.vstack([self.centers, opened])
-        form = rows.centers(self.centers)
-        slope, offset = rows.product_form(opened)
+        form, products = rows.centers(self.centers), Products(rows, opened)
         opened_at = rank(openers)
 
         def work(start, stop):
             ids = np.arange(start, stop)
             limit = np.searchsorted(opened_at, rank(ids), side="right")
-            self._compare(ids, form, slope, offset, first, limit, np.inf)
+            self._compare(ids, form, products, first, limit, np.inf)
 
         rows.each(work, rows.blocks())
         self.n_computed += rows.n_rows * len(openers)
         self.n_possible += rows.n_rows * len(openers)
 
-    def drop_empty(self, summary: Summary) -> Summary:
-        """Forget the clusters that no row is in; the others keep their order."""
+    def summarise(self, before: Summary) -> Summary:
+        """Return what clusters hold, given what they held before `assign`; forget empty ones.
+
+        Only rows with a new label are added up, unless they are many; all rows are now and then,
+        against rounding.
+        """
+        changed = np.flatnonzero(self._before != self.labels)
+        self.n_changed = len(changed)
+        self._n_summaries += 1
+        summary = None
+        if REFRESH_SHARE * len(changed) <= self.rows.n_rows and self._n_summaries % REFRESH_EVERY:
+            summary = self.rows.move(before, changed, self._before, self.labels, self.n_clusters)
+            # What is left of a cluster that lost all its rows may be rounding.
+            if summary.weight.min() <= 1e-9 * summary.weight.max():
+                summary = None
+        if summary is None:
+            summary = self.rows.summary(self.labels, self.n_clusters)
         used = summary.weight > 0
         if used.all():
             return summary
         self.labels = (np.cumsum(used, dtype=np.int32) - 1)[self.labels]
         self.centers = self.centers[used]
+        self._lists = None
         return Summary(summary.weight[used], summary.total[used])
 
     def adopt(self, labels: np.ndarray, centers: np.ndarray, ancestor: np.ndarray) -> None:
         """Take over other clusters: center ``c`` came out of the old cluster ``ancestor[c]``.
 
-        A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than the largest step. Other rows
-        may now have a part of their old cluster next to them, of which nothing is known.
+        A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than
+        the largest step. Other rows may now have a part of their old cluster next to them, of which
+        nothing is known.
         """
         step = np.linalg.norm(centers - self.centers[ancestor], axis=1) * (1 + 1e-12)
         np.maximum(self.lower - np.float32(step.max() * (1 + 1e-6)), 0.0, out=self.lower)
@@ -147,31 +180,18 @@ class Nearest:
         self.upper[changed] = np.inf
         self.lower[changed] = 0.0
         self.labels, self.centers = labels, centers
-        if self._local:
-            self._table = self._neighbours(centers, True)
+        self._lists = None
 
-    def scores(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (scores, norm): ``norm[r] + scores[r, c]`` is about the divergence of row r from center c."""
-        slope, offset = self.rows.product_form(self.centers)
-        tile = self.rows.tile(ids)
-        unit = self.rows.unit**2
-        return unit * (offset - tile.values @ slope.T), unit * tile.norm
-
-    def _compare(self, ids, form, slope, offset, first, limit, penalty) -> np.ndarray:
+    def _compare(self, ids, form, products, first, limit, penalty) -> np.ndarray:
         """Compare rows with centers by products, tile by tile; mark those that stay far."""
         rows = self.rows
         far = np.zeros(len(ids), dtype=bool)
-        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(slope)))
-        reach = np.sqrt(np.einsum("ij,ij->i", slope, slope, dtype=np.float64).max(initial=0.0))
-        rounding = (rows.n_features + 8) * np.finfo(slope.dtype).eps
+        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(products.slope)))
         for at in range(0, len(ids), step):
             part = slice(at, at + step)
-            tile = rows.tile(ids[part])
-            scores = tile.values @ slope.T
-            np.subtract(offset, scores, out=scores)
-            error = rounding * (np.abs(tile.norm) + np.abs(offset).max() + tile.length * reach)
+            score, norm, error = products.scores(ids[part])
             pick_nearest(
-                rows.form, ids[part], rows.weight, form, scores, tile.norm, error, rows.unit**2, first,
+                rows.form, ids[part], rows.weight, form, score, norm, error, rows.unit**2, first,
                 limit[part], penalty, self.labels, self.upper, self.lower, far[part],
             )  # fmt: skip
         return far
@@ -209,9 +229,11 @@ class Nearest:
         worth = always or k * k <= 16 * self.rows.n_rows
         if not (self.rows.divergence.is_metric and worth):
             return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
-        shifted = centers - self.rows.origin
+        # A local search may overlook a center, so it need not look so closely.
+        kind = np.float32 if always else np.float64
+        shifted: np.ndarray = ((centers - self.rows.origin) / self.rows.unit).astype(kind)
         square = np.einsum("ij,ij->i", shifted, shifted)
-        error = 4 * (centers.shape[1] + 8) * np.finfo(np.float64).eps * square.max()
+        error = 4 * (centers.shape[1] + 8) * np.finfo(kind).eps * square.max()
         most = LOCAL_NEIGHBOURS if always else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
         listed = min(most, k - 1)
         neighbours = np.empty((k, listed), dtype=np.int32)
@@ -225,7 +247,9 @@ class Nearest:
             order = np.argsort(found, axis=1)
             found = np.take_along_axis(found, order, axis=1)
             neighbours[start:stop] = np.take_along_axis(nearest, order, axis=1)[:, :listed]
-            gaps[start:stop] = np.sqrt(np.maximum(found - error, 0.0)) * (1 - 1e-6)
+            gaps[start:stop] = np.sqrt(np.maximum(found - error, 0.0)) * (
+                self.rows.unit * (1 - 1e-6)
+            )
 
         self.rows.each(work, [(at, min(at + 128, k)) for at in range(0, k, 128)])
         return neighbours, gaps

@@ -1,12 +1,15 @@
 """Lowering the DP-means objective beyond where Algorithm 1 stops.
 
-Algorithm 1 never merges clusters, and opens one only where a single row pays for it. The moves here have exact costs in the clusters'
-weights and sums, and only those that lower ``sum_i w_i d(x_i, center) + penalty * n_clusters`` are taken:
+Algorithm 1 never merges clusters, and opens one only where a single row pays for it. The moves here
+have exact costs in the clusters' weights and sums, and only those that lower ``sum_i w_i d(x_i,
+center) + penalty * n_clusters`` are taken:
 
 * *rows to the nearest center*, then centers to the means (Lloyd's step);
-* *split* a cluster in two, by 2-means from its main direction: worth it when the clusters' energy falls by more than the penalty;
+* *split* a cluster in two, by 2-means from its main direction: worth it when the clusters' energy
+  falls by more than the penalty;
 * *merge* two clusters: worth it when the energy rises by less;
-* *move* one row to another cluster, or to one of its own, counting what that does to both means (Hartigan's move).
+* *move* one row to another cluster, or to one of its own, counting what that does to both means
+  (Hartigan's move).
 """
 
 from __future__ import annotations
@@ -17,20 +20,24 @@ import numpy as np
 
 from countless.hard.algorithm1 import Clustering
 from countless.hard.merge import profitable_merges
-from countless.hard.nearest import Nearest
+from countless.hard.nearest import LEAST_TILE_ROWS, TILE_VALUES, Nearest
+from countless.hard.products import Products
 from countless.hard.split import halve
 from countless.kernels.moves import pick_moves
 from countless.rows import MemoryRows, Summary
 
-# Above this many clusters, rows look for a nearer center among those around their own until that finds no more.
+# Above this many clusters, rows look for a nearer center among those around their own until that
+# finds no more.
 MANY_CLUSTERS = 256
 # Single rows moved between two looks at the whole table, the most profitable ones first.
 MOVES_AT_ONCE = 2048
 # Above this share of clusters split in a round, the next round comes after two passes.
 GROWING = 0.05
-# A split is worth trying at this share of the penalty: when rows around it settle it gains more than by itself.
+# A split is worth trying at this share of the penalty: when rows around it settle it gains more
+# than by itself.
 BOLD = 0.7
-# How many times as many clusters the deepest venture makes, or this many where rows suffice; passes after its merges.
+# How many times as many clusters the deepest venture makes, or this many where rows suffice; passes
+# after its merges.
 DEEP_FACTOR = 4
 DEEP_CLUSTERS = 256
 VENTURE_PASSES = 4
@@ -57,16 +64,13 @@ class Refiner:
         return self.rows.objective(self.summary, self.penalty)
 
     def settle_rows(self, *, local: bool = False) -> bool:
-        """Move every row to its nearest center and every center to its mean; tell whether a label changed."""
-        before = self.nearest.labels.copy()
+        """Move rows to their nearest center and centers to their mean; tell if a label changed."""
         self.nearest.assign(self.rows.means(self.summary), local=local)
-        changed = not np.array_equal(before, self.nearest.labels)
-        summary = self.rows.summary(self.nearest.labels, self.nearest.n_clusters)
-        self.summary = self.nearest.drop_empty(summary)
-        return changed
+        self.summary = self.nearest.summarise(self.summary)
+        return self.nearest.n_changed > 0
 
     def split(self, price: float | None = None) -> int:
-        """Split every cluster for which that gains more than the price (None: the penalty); return how many."""
+        """Split clusters that gain more than the price (None: the penalty); return how many."""
         price = self.penalty if price is None else price
         halves = halve(self.rows, self.nearest.labels, self.nearest.upper, self.summary, price)
         pays = halves.gain > price + self.rounding
@@ -88,7 +92,7 @@ class Refiner:
         n_merged = 0
         while self.n_clusters > 1:
             limit = self.penalty - self.rounding
-            pairs = profitable_merges(self.rows.divergence, self.summary, limit)
+            pairs = profitable_merges(self.rows, self.summary, limit)
             if not len(pairs):
                 break
             kept, gone = pairs.T
@@ -105,10 +109,10 @@ class Refiner:
         return n_merged
 
     def venture(self, price: float, enough: int, *, local: bool) -> bool:
-        """Split clusters below the penalty's worth, settle, merge what does not pay; keep the outcome if it is better.
+        """Split clusters below the penalty's worth, settle, merge; keep what is better.
 
-        This finds what no single split or merge does: a split that pays once the rows around it have settled, a center to be
-        taken from one place and needed in another.
+        This finds what no single split or merge does: a split that pays once the rows around it
+        have settled, a center to be taken from one place and needed in another.
         """
         before, labels, summary = self.objective, self.nearest.labels.copy(), self.summary
         while self.n_clusters < enough and self.split(price):
@@ -161,10 +165,7 @@ class Refiner:
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
-        centers = self.rows.means(self.summary)
-        self.nearest.assign(centers)
-        summary = self.rows.summary(self.nearest.labels, len(centers))
-        self.summary = self.nearest.drop_empty(summary)
+        self.settle_rows()
         return self.rows.objective(self.summary, self.penalty, self.nearest.centers)
 
     def _adopt(self, labels: np.ndarray, summary: Summary, ancestor: np.ndarray) -> None:
@@ -172,11 +173,13 @@ class Refiner:
         self.summary = summary
 
     def _promising_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows that may gain by moving, where to (-1: a cluster of their own), and about how much."""
+        """Return rows that may gain by moving, where to (-1: their own cluster), and how much."""
         rows, nearest = self.rows, self.nearest
         weight = self.summary.weight
         lightest = weight.min()
         price = self.penalty * rows.divergence.scale
+        products = Products(rows, nearest.centers, sketch=False)
+        unit = rows.unit**2
 
         def look(start, stop):
             own, w = weight[nearest.labels[start:stop]], rows.weight[start:stop]
@@ -184,20 +187,21 @@ class Refiner:
             given_back = np.divide(own, own - w, out=np.zeros(stop - start), where=movable)
             given_back = given_back * nearest.upper[start:stop].astype(np.float64) ** 2
             least = nearest.lower[start:stop].astype(np.float64) ** 2 * lightest / (lightest + w)
-            ids = start + np.flatnonzero(movable & ((given_back > least) | (w * given_back > price)))
-            scores, norm = nearest.scores(ids)
-            own_value = (norm + scores[np.arange(len(ids)), nearest.labels[ids]]).clip(0)
-            target, gain = np.empty(len(ids), dtype=np.int64), np.empty(len(ids))
-            pick_moves(
-                ids, rows.weight, weight, nearest.labels, scores, norm, own_value, target, gain
+            ids = start + np.flatnonzero(
+                movable & ((given_back > least) | (w * given_back > price))
             )
+            score, norm, _ = products.scores(ids)
+            target, gain = np.empty(len(ids), dtype=np.int64), np.empty(len(ids))
+            pick_moves(ids, rows.weight, weight, nearest.labels, score, norm, unit, target, gain)
             opening = given_back[ids - start] * rows.weight[ids] - price
             opens = opening > gain
             target[opens] = -1
             gain = np.maximum(gain, opening)
             return ids[gain > 0], target[gain > 0], gain[gain > 0]
 
-        found = rows.each(look, rows.blocks())
+        step = max(LEAST_TILE_ROWS, TILE_VALUES // self.n_clusters)
+        parts = [(at, min(at + step, rows.n_rows)) for at in range(0, rows.n_rows, step)]
+        found = rows.each(look, parts)
         ids, target, gain = (np.concatenate(part) for part in zip(*found, strict=True))
         return ids, target, gain
 
@@ -217,7 +221,7 @@ def refine(
     max_iter: int,
     on_pass: Callable[[float, int], None] = lambda objective, n_clusters: None,
 ) -> Clustering:
-    """Take merges, splits and moves of rows until none lowers the objective by more than ``tol`` times itself."""
+    """Take moves until none lowers the objective by more than ``tol`` times itself."""
     refiner = Refiner(rows, nearest, summary, penalty)
     history: list[float] = []
 
@@ -229,9 +233,11 @@ def refine(
     converged = False
     while not converged and len(history) < max_iter:
         start = history[-1]
-        # Rows of very many clusters look around their own cluster only; the last pass looks everywhere.
+        # Rows of very many clusters look around their own cluster only; the last pass looks
+        # everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
-        # While clusters still come in numbers it is too early to merge, or to settle rows to the last one.
+        # While clusters still come in numbers it is too early to merge, or to settle rows to the
+        # last one.
         if refiner.split() > GROWING * refiner.n_clusters:
             refiner.settle_rows(local=local)
             refiner.settle_rows(local=local)

@@ -19,7 +19,9 @@ class Halves(NamedTuple):
     """What splitting some clusters gives."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: np.ndarray  # (m,) what splitting each lowers the objective by, before the penalty for one more cluster
+    gain: (
+        np.ndarray
+    )  # (m,) what splitting each lowers the objective by, before the penalty for one more cluster
     near: Summary  # the half that keeps the label
     far: Summary  # the half that gets a new one
     side: np.ndarray  # (n_rows,) bool, True in the far half
@@ -28,15 +30,18 @@ class Halves(NamedTuple):
 def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> Halves:
     """Halve every cluster that could pay the penalty, by 2-means from its main direction.
 
-    ``upper`` bounds the distance of each row from its center: clusters that cost less than the penalty altogether are left alone.
+    ``upper`` bounds the distance of each row from its center: clusters that cost less than the
+    penalty altogether are left alone.
     """
     divergence = rows.divergence
     farthest, cost = spread_of_clusters(labels, rows.weight, upper, len(summary.weight))
     cluster = np.flatnonzero(cost > penalty * divergence.scale)
     whole = Summary(summary.weight[cluster], summary.total[cluster])
+    side = np.zeros(rows.n_rows, dtype=bool)
+    if not len(cluster):
+        return Halves(cluster, np.empty(0), whole, whole, side)
     slot = np.full(len(summary.weight), -1)
     slot[cluster] = np.arange(len(cluster))
-    side = np.zeros(rows.n_rows, dtype=bool)
 
     def beyond(normal, threshold, spread=False) -> Summary:
         def add(start, stop, part):
@@ -48,7 +53,8 @@ def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> 
         return rows.sums(add, len(cluster))
 
     mean = divergence.means(*whole)
-    # The farthest row points along the cluster; a step of power iteration turns that towards its main direction.
+    # The farthest row points along the cluster; a step of power iteration turns that towards its
+    # main direction.
     normal = rows.take(farthest[cluster]) - rows.origin - mean
     normal = beyond(normal, _row_products(normal, mean), spread=True).total
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
@@ -78,6 +84,4 @@ def _rest(whole: Summary, far: Summary) -> tuple[Summary, np.ndarray]:
 
 def _filled(half: Summary, proper: np.ndarray) -> Summary:
     """Give halves without rows a harmless content, so that whole arrays can be computed with."""
-    return Summary(
-        np.where(proper, half.weight, 1.0), np.where(proper[:, None], half.total, 1.0)
-    )
+    return Summary(np.where(proper, half.weight, 1.0), np.where(proper[:, None], half.total, 1.0))

@@ -1,9 +1,10 @@
 """DP-means on a stream: a bounded set of weighted items stands for all rows seen so far.
 
-Each batch becomes some items; items are then joined, the cheapest joins first, until at most `MOST_ITEMS` are left, and the clusters are
-DP-means over the items. Weights and sums of items are exact, so are the clusters' means and the objective.
-Clusters keep their ids: a cluster whose items come together with another's takes the id of the heavier one, the
-other id is never used again, and a new cluster gets a new id.
+Each batch becomes some items; items are then joined, the cheapest joins first, until at most
+`MOST_ITEMS` are left, and the clusters are DP-means over the items. Weights and sums of items are
+exact, so are the clusters' means and the objective. Clusters keep their ids: a cluster whose items
+come together with another's takes the id of the heavier one, the other id is never used again, and
+a new cluster gets a new id.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def update_stream(
 
 
 def _join_cheapest(items: Summary, item_id: np.ndarray, divergence: Divergence):
-    """Join items until half of the room is free again; a joined item belongs to its heaviest part's cluster."""
+    """Join items until half of the room is free; what is joined keeps its heaviest part's id."""
     tree = ward_tree(*items, divergence)
     n_joins = len(items.weight) - MOST_ITEMS // 2
     group = tree.cut(n_joins)
@@ -90,7 +91,7 @@ def _join_cheapest(items: Summary, item_id: np.ndarray, divergence: Divergence):
 
 
 def _cluster(items: Summary, item_id: np.ndarray, divergence: Divergence, penalty: float):
-    """Cluster the items, starting from the clusters they are in; new items start with the nearest one."""
+    """Cluster the items from the clusters they are in; new items start with the nearest."""
     means = items.total / items.weight[:, None]
     with open_rows(means, items.weight, divergence) as rows:
         old = item_id >= 0
@@ -117,7 +118,7 @@ def _cluster(items: Summary, item_id: np.ndarray, divergence: Divergence, penalt
 
 
 def _name_clusters(labels, weight, item_id, n_clusters: int, next_id: int):
-    """Give each cluster the id that it shares most weight with, each id once; new ids to the others."""
+    """Give each cluster the id that it shares most weight with, each id once, or a new one."""
     ids = np.full(n_clusters, -1, dtype=np.int64)
     old = item_id >= 0
     known, place = np.unique(item_id[old], return_inverse=True)

@@ -1,10 +1,11 @@
 """Finding each row's nearest center while computing few distances.
 
-Two numbers are kept for every row: an upper bound on the distance to its own center and a lower bound on the distance to any
-other (Hamerly 2010). They are distances, not squares; they are stored in float32, always rounded to the safe side.
-A row whose bounds cannot settle it looks at the centers near its own (Newling and Fleuret's exponion)
-or, when these are many, goes into a matrix product with all of them. Each way the answer is the exact one: near ties are
-decided by differences in float64, and equal distances by the lower label.
+Two numbers are kept for every row: an upper bound on the distance to its own center and a lower
+bound on the distance to any other (Hamerly 2010). They are distances, not squares; they are stored
+in float32, always rounded to the safe side. A row whose bounds cannot settle it looks at the
+centers near its own (Newling and Fleuret's exponion) or, when these are many, goes into a matrix
+product with all of them. Each way the answer is the exact one: near ties are decided by differences
+in float64, and equal distances by the lower label.
 """
 
 import numpy as np
@@ -26,9 +27,10 @@ def filter_rows(
 ):  # fmt: skip
     """Settle the rows of a block that bounds or nearby centers can settle.
 
-    Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is (a lower bound on)
-    the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c, t]``; the last column covers every
-    center that is not listed. With ``local`` only listed centers are looked at and bounded.
+    Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is
+    (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
+    t]``; the last column covers every center that is not listed. With ``local`` only listed centers
+    are looked at and bounded.
 
     Returns how many divergences were computed. labels, upper, lower, verdict are # OUT.
     """
@@ -100,9 +102,10 @@ def pick_nearest(
 ):  # fmt: skip
     """Take each row's nearest center from a table of scores, and decide near ties exactly.
 
-    ``unit * (norm[r] + scores[r, c])`` misses the divergence of row ``ids[r]`` from center ``first + c`` by
-    ``unit * error[r]`` at most. A row may take columns below ``limit[r]`` only, but its lower bound covers all. A row that
-    has a label already (``labels >= 0``) keeps it unless a column is strictly nearer.
+    ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
+    center ``first + c``, and best close to it. A row may take columns below ``limit[r]`` only, but
+    its lower bound covers all. A row that has a label already (``labels >= 0``) keeps it unless a
+    column is strictly nearer.
 
     scores (used up), labels, upper, lower, far are # OUT.
     """
@@ -154,7 +157,8 @@ def pick_nearest(
 def open_clusters(rows, ids, weight, centers, penalty, opened):
     """Go through far rows in turn: each that no cluster opened before it reaches opens one itself.
 
-    ``centers`` holds the rows of ``ids`` themselves. Returns how many opened; ``opened`` has their places in ids # OUT.
+    ``centers`` holds the rows of ``ids`` themselves. Returns how many opened; ``opened`` has their
+    places in ids # OUT.
     """
     count = 0
     for r in range(ids.shape[0]):

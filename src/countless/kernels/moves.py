@@ -8,12 +8,25 @@ from countless.kernels.rows import add_row, project
 
 @njit(nogil=True, cache=True)
 def add_side(
-    rows, start, stop, row_weight, labels, slot, origin, normal, threshold, spread, side, weight, total
+    rows,
+    start,
+    stop,
+    row_weight,
+    labels,
+    slot,
+    origin,
+    normal,
+    threshold,
+    spread,
+    side,
+    weight,
+    total,
 ):
     """Add up the rows on the far side of a plane through their cluster.
 
-    Cluster ``c`` has plane ``slot[c]`` (-1: none): a row is on the far side when its product with ``normal`` exceeds the
-    ``threshold``. With ``spread`` all rows are added instead, each times its excess: a step of power iteration.
+    Cluster ``c`` has plane ``slot[c]`` (-1: none): a row is on the far side when its product with
+    ``normal`` exceeds the ``threshold``. With ``spread`` all rows are added instead, each times its
+    excess: a step of power iteration.
 
     side, weight, total are # OUT.
     """
@@ -33,7 +46,7 @@ def add_side(
 
 @njit(nogil=True, cache=True)
 def spread_of_clusters(labels, row_weight, upper, n_clusters):
-    """Return for each cluster its row with the largest upper bound (the first of equals) and an upper bound on its cost."""
+    """Return each cluster's row with the largest upper bound, and a bound on its cost."""
     row = np.full(n_clusters, -1, dtype=np.int64)
     cost = np.zeros(n_clusters)
     for i in range(labels.shape[0]):
@@ -45,11 +58,12 @@ def spread_of_clusters(labels, row_weight, upper, n_clusters):
 
 
 @njit(nogil=True, cache=True)
-def pick_moves(ids, weight, cluster_weight, labels, scores, norm, own_value, target, gain):
+def pick_moves(ids, weight, cluster_weight, labels, scores, norm, unit, target, gain):
     """Find for each row the other cluster that it would cost least to join.
 
-    Joining b costs ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a w / (W_a - w)`` times it (exact
-    for squared Euclidean distance, the second order term for others).
+    The divergence of row r from center c is ``unit * (norm[r] + scores[r, c])``. Joining b costs
+    ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a w / (W_a - w)`` times it
+    (exact for squared Euclidean distance, the second order term for others).
 
     target, gain are # OUT.
     """
@@ -57,12 +71,13 @@ def pick_moves(ids, weight, cluster_weight, labels, scores, norm, own_value, tar
         i = ids[r]
         own = labels[i]
         w = weight[i]
+        own_value = max(0.0, unit * (norm[r] + scores[r, own]))
         least = np.inf
         target[r] = own
         for c in range(scores.shape[1]):
             if c != own:
-                cost = (norm[r] + scores[r, c]) * w * cluster_weight[c] / (cluster_weight[c] + w)
+                cost = unit * (norm[r] + scores[r, c]) * cluster_weight[c] / (cluster_weight[c] + w)
                 if cost < least:
                     least = cost
                     target[r] = c
-        gain[r] = own_value[r] * w * cluster_weight[own] / (cluster_weight[own] - w) - least
+        gain[r] = w * (own_value * cluster_weight[own] / (cluster_weight[own] - w) - least)

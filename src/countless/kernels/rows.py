@@ -1,6 +1,7 @@
-"""The forms a block of rows and a set of centers take inside kernels, and what can be asked of them.
+"""The forms that rows and centers take inside kernels, and what can be asked of them.
 
-A kernel is written once: ``divergence`` and ``add_row`` are chosen by the types of their arguments when numba compiles it.
+A kernel is written once: ``divergence`` and ``add_row`` are chosen by the types of their arguments
+when numba compiles it.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from numba.extending import overload
 
 
 class Dense(NamedTuple):
-    """Rows in a C-ordered array; ``cost`` is each row's own part of the divergence (unused for points)."""
+    """Rows in a C-ordered array; ``cost`` is each row's own part of the divergence."""
 
     values: np.ndarray  # (n_rows, n_features)
     cost: np.ndarray  # (n_rows,) or (0,)

@@ -1,7 +1,7 @@
 """Rows that fit in memory: a NumPy array or a CSR matrix, worked on block by block by threads.
 
-A block's place depends on the table's shape alone, and partial sums are merged in a tree over positions, so every
-result has the same bits for any number of threads.
+A block's place depends on the table's shape alone, and partial sums are merged in a tree over
+positions, so every result has the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from countless.kernels.rows import Dense, Linear, Points, Sparse
-from countless.kernels.statistics import add_block, gather
+from countless.kernels.statistics import add_block, gather, move_rows
 
-# Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally busy.
+# Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally
+# busy.
 BLOCK_VALUES = 2**20
 LARGEST_BLOCK = 2**14
-# Sums are kept for this many stretches of the table at once, whatever its length.
-STRETCHES = 16
+# Stretches of the table that are summed up apart: at most so many, and each with so many rows for
+# every cluster at least, so that adding their sums up is cheap beside making them.
+STRETCHES = 64
+ROWS_A_CLUSTER = 8
 
 
 class Summary(NamedTuple):
-    """What rows say about their clusters; adds up across blocks. Totals are about the rows' origin."""
+    """What rows say about their clusters; adds up across blocks. Totals are about the origin."""
 
     weight: np.ndarray  # (n_clusters,)
     total: np.ndarray  # (n_clusters, n_features)
@@ -49,9 +52,11 @@ class MemoryRows:
     form : Dense or Sparse
         The table as kernels see it.
     origin : ndarray of shape (n_features,)
-        What squared Euclidean distances are computed about: the mean, so that far-off data loses no digits; else 0.
+        What squared Euclidean distances are computed about: the mean, so that far-off data loses no
+        digits; else 0.
     unit : float
-        The length that tiles are measured in: about the distance of rows from the origin, so that float32 has room.
+        The length that tiles are measured in: about the distance of rows from the origin, so that
+        float32 has room.
     total_cost : float
         The weighted sum of the rows' own parts of the divergence.
     """
@@ -66,11 +71,12 @@ class MemoryRows:
         self.block_size = int(min(max(size, 64), LARGEST_BLOCK))
         self.origin = np.zeros(self.n_features)
         self.unit = 1.0
-        # Unit rows, or rows seen from their mean, are compared by differences; the rest by their linear form.
+        # Unit rows, or rows seen from their mean, are compared by differences; the rest by their
+        # linear form.
         self.by_differences = divergence.is_metric and not sp.issparse(X)
         if sp.issparse(X):
             cost = divergence.row_cost(X)
-            self.form = Sparse(X.data, X.indices, X.indptr, divergence.scale * cost)
+            self.form: Dense | Sparse = Sparse(X.data, X.indices, X.indptr, divergence.scale * cost)
         else:
             cost = np.empty(0) if self.by_differences else divergence.row_cost(X)
             self.form = Dense(X, cost)
@@ -94,7 +100,7 @@ class MemoryRows:
         return [(start, min(start + self.block_size, self.n_rows)) for start in starts]
 
     def each(self, function: Callable, items) -> list:
-        """Call ``function(*item)`` for every item, on the threads, and return the answers in order."""
+        """Call ``function(*item)`` for every item, on the threads; return the answers in order."""
         if self._pool is None:
             return [function(*item) for item in items]
         return list(self._pool.map(lambda item: function(*item), items))
@@ -107,9 +113,19 @@ class MemoryRows:
 
         return self.sums(add, n_clusters)
 
+    def move(
+        self, summary: Summary, ids: np.ndarray, old: np.ndarray, new: np.ndarray, n_clusters: int
+    ) -> Summary:
+        """Return a summary after some rows have gone from their old to their new labels."""
+        weight, total = np.zeros(n_clusters), np.zeros((n_clusters, self.n_features))
+        weight[: len(summary.weight)], total[: len(summary.weight)] = summary
+        move_rows(self.form, ids, self.weight, old, new, self.origin, weight, total)
+        return Summary(weight, total)
+
     def sums(self, add: Callable[[int, int, Summary], None], n_clusters: int) -> Summary:
-        """Let ``add(start, stop, part)`` add stretches of rows to sums of their own, and add those up."""
-        step = self.block_size * max(1, -(-self.n_rows // (STRETCHES * self.block_size)))
+        """Let ``add(start, stop, part)`` sum up stretches of rows, and add those sums up."""
+        stretches = min(max(self.n_rows // (ROWS_A_CLUSTER * n_clusters), 1), STRETCHES)
+        step = self.block_size * max(1, -(-self.n_rows // (stretches * self.block_size)))
 
         def stretch(start):
             part = Summary(np.zeros(n_clusters), np.zeros((n_clusters, self.n_features)))
@@ -126,7 +142,7 @@ class MemoryRows:
     def objective(
         self, summary: Summary, penalty: float, centers: np.ndarray | None = None
     ) -> float:
-        """Return the cost of all rows at their centers (None: the best ones), plus the penalty for each cluster."""
+        """Return the cost of all rows at their centers (None: the best), plus the penalties."""
         if centers is None:
             energy = self.divergence.energy(summary.weight, summary.total)
         else:
@@ -173,7 +189,7 @@ class MemoryRows:
 
 @contextmanager
 def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[MemoryRows]:
-    """Hold a table open for the length of a computation, with its threads; BLAS gets one thread in each.
+    """Hold a table open for a computation, with its threads; BLAS gets one thread in each.
 
     Parameters
     ----------
@@ -196,7 +212,7 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[MemoryRows]:
 
 
 def _merge_in_pairs(parts: list[Summary]) -> Summary:
-    """Add neighbours, then neighbours of neighbours: a tree whose shape depends on positions alone."""
+    """Add neighbours, then neighbours of neighbours: a tree shaped by positions alone."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=False)
         merged = [Summary(a.weight + b.weight, a.total + b.total) for a, b in pairs]

@@ -1,0 +1,87 @@
+"""Bounding the divergences of rows from all centers by one matrix product.
+
+With very many centers in many dimensions most of the work is saved by looking at few directions:
+for an orthonormal basis P of some of them, ``||x - c||`` is at least the distance of ``(P x, ||x -
+P'P x||)`` from ``(P c, ||c - P'P c||)``, and nearly as large where centers hardly leave the span of
+P.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.rows import MemoryRows
+
+# Fewer centers than this are compared in all dimensions.
+MANY_CENTERS = 512
+# The share of the centers' variance that may lie outside the directions looked at, and how much
+# fewer these must be.
+OUTSIDE = 0.02
+FEWER = 3
+
+
+class Scores(NamedTuple):
+    """Row r is at least ``unit^2 (norm[r] + score[r, c] - error[r])`` away from center c."""
+
+    score: np.ndarray  # (n_rows, n_centers)
+    norm: np.ndarray  # (n_rows,)
+    error: np.ndarray  # (n_rows,)
+
+
+class Products:
+    """Centers, ready to be compared with any rows.
+
+    Parameters
+    ----------
+    rows : MemoryRows
+    centers : ndarray of shape (n_centers, n_features)
+    sketch : bool
+        Whether scores may be lower bounds only; otherwise they are the divergences, but for
+        rounding.
+    """
+
+    def __init__(self, rows: MemoryRows, centers: np.ndarray, *, sketch: bool = True):
+        self.rows = rows
+        self.slope, self.offset = rows.product_form(centers)
+        self.basis = self._few_directions() if sketch and rows.by_differences else None
+        self.outside = 0.0  # the farthest that a center lies outside the span of the basis
+        if self.basis is not None:
+            inside = self.slope @ self.basis
+            self.slope = _with_rest(inside, np.einsum("ij,ij->i", self.slope, self.slope))
+            self.outside = float(self.slope[:, -1].max()) / 2
+        self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
+
+    def scores(self, ids: np.ndarray) -> Scores:
+        """Compare some rows with all centers."""
+        tile = self.rows.tile(ids)
+        values = tile.values
+        rounding = (self.rows.n_features + 8) * np.finfo(self.slope.dtype).eps
+        error = rounding * (np.abs(tile.norm) + np.abs(self.offset).max(initial=0.0))
+        error += rounding * tile.length * self.reach
+        if self.basis is not None:
+            values = _with_rest(values @ self.basis, tile.norm)
+            # The rest is the root of a difference, so it can be off by the root of what rounding
+            # leaves.
+            error += 4 * np.sqrt(rounding) * tile.length * self.outside
+        score = values @ self.slope.T
+        np.subtract(self.offset, score, out=score)
+        return Scores(score, tile.norm, error)
+
+    def _few_directions(self) -> np.ndarray | None:
+        """Return the main directions of the centers, if few hold nearly all of their variance."""
+        if len(self.slope) < MANY_CENTERS:
+            return None
+        spread, directions = np.linalg.eigh(self.slope.T.astype(np.float64) @ self.slope)
+        outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
+        n_directions = int(np.count_nonzero(~outside))
+        if FEWER * (n_directions + 1) > self.rows.n_features:
+            return None
+        return directions[:, -n_directions:].astype(np.float32)
+
+
+def _with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Append the length of what lies outside the directions, given the squares of whole lengths."""
+    rest = square - np.einsum("ij,ij->i", inside, inside, dtype=np.float64)
+    return np.column_stack([inside, np.sqrt(np.maximum(rest, 0.0))]).astype(inside.dtype)
