@@ -41,7 +41,7 @@ def fit(X, threads, **parameters):
         penalty=float(model.penalty_),
         objective_history=[float(value) for value in model.objective_history_],
         pass_seconds=clock.seconds,
-        skipped_share=getattr(model, "skipped_share_", None),
+        skipped_share=1 - model.share_computed_,
     )
 
 
