@@ -209,3 +209,14 @@ def test_one_row_and_equal_rows_are_one_cluster(refine, penalty, rows):
 def test_a_penalty_of_zero_gives_every_distinct_row_a_cluster():
     rows = np.array([[0.0], [1.0], [0.0], [5.0]])
     assert DPMeans(0.0).fit(rows).labels_.tolist() == [0, 1, 0, 2]
+
+
+def test_sparse_cells_stored_twice_are_added_up():
+    data, rows, columns = [1.0, 2.0, 5.0, 9.0], [0, 0, 1, 2], [0, 0, 0, 1]
+    indptr = np.searchsorted(rows, range(4))
+    twice = sp.csr_matrix((data, columns, indptr), shape=(3, 2))
+    assert not twice.has_canonical_format
+    model = DPMeans(3.0).fit(twice)
+    assert twice.nnz == 4
+    dense = DPMeans(3.0).fit(twice.toarray())
+    assert model.objective_ == pytest.approx(dense.objective_)

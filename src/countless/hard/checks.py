@@ -30,10 +30,19 @@ def check_finite(X) -> None:
     raise ValueError(f"X contains {what}: row {row}, column {column} ({len(bad)} such in all)")
 
 
+def without_repeats(X: Any) -> Any:
+    """Return a sparse table with every cell stored once; the user's own is left as it is."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def check_table(X: Any, divergence: Divergence) -> Any:
     """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(X)
+    X = without_repeats(X)
     divergence.check(X)
     return divergence.prepare(X)
 

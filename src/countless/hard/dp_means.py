@@ -32,7 +32,7 @@ from countless._compat import (
     with_callbacks,
 )
 from countless.hard.algorithm1 import Clustering, algorithm1, one_pass, visiting_order
-from countless.hard.checks import check_finite, check_weight
+from countless.hard.checks import check_finite, check_weight, without_repeats
 from countless.hard.divergence import get_divergence
 from countless.hard.farthest import farthest_first_penalty
 from countless.hard.nearest import Nearest
@@ -376,6 +376,7 @@ class DPMeans(
             ensure_all_finite=False,
         )
         check_finite(X)
+        X = without_repeats(X)
         divergence = get_divergence(self.divergence)
         divergence.check(X)
         weight = None if sample_weight is None else check_weight(sample_weight, X.shape[0])

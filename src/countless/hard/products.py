@@ -52,6 +52,8 @@ class Products:
             self.slope = _with_rest(inside, np.einsum("ij,ij->i", self.slope, self.slope))
             self.outside = float(self.slope[:, -1].max()) / 2
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
+        # SciPy's sparse product would copy a transposed view at every call.
+        self._right = np.ascontiguousarray(self.slope.T) if rows.is_sparse else self.slope.T
 
     def scores(self, ids: np.ndarray) -> Scores:
         """Compare some rows with all centers."""
@@ -65,7 +67,7 @@ class Products:
             # The rest is the root of a difference, so it can be off by the root of what rounding
             # leaves.
             error += 4 * np.sqrt(rounding) * tile.length * self.outside
-        score = values @ self.slope.T
+        score = values @ self._right
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)
 

@@ -73,8 +73,9 @@ class MemoryRows:
         self.unit = 1.0
         # Unit rows, or rows seen from their mean, are compared by differences; the rest by their
         # linear form.
-        self.by_differences = divergence.is_metric and not sp.issparse(X)
-        if sp.issparse(X):
+        self.is_sparse = sp.issparse(X)
+        self.by_differences = divergence.is_metric and not self.is_sparse
+        if self.is_sparse:
             cost = divergence.row_cost(X)
             self.form: Dense | Sparse = Sparse(X.data, X.indices, X.indptr, divergence.scale * cost)
         else:
@@ -169,7 +170,7 @@ class MemoryRows:
 
     def tile(self, ids: np.ndarray) -> Tile:
         """Return some rows for a product with centers."""
-        if sp.issparse(self.X):
+        if self.is_sparse:
             values = self.X[ids]
             length = np.sqrt(np.asarray(values.multiply(values).sum(axis=1), dtype=float).ravel())
             return Tile(values, self.form.cost[ids], length)
@@ -184,7 +185,7 @@ class MemoryRows:
     def take(self, ids: np.ndarray) -> np.ndarray:
         """Return a few rows as float64 centers."""
         rows = self.X[ids]
-        return (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+        return (rows.toarray() if self.is_sparse else rows).astype(np.float64)
 
 
 @contextmanager
