@@ -31,7 +31,7 @@ def check_finite(X) -> None:
 
 
 def without_repeats(X: Any) -> Any:
-    """Return a sparse table with every cell stored once; the user's own is left as it is."""
+    """Return a table whose sparse cells are each stored once."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
