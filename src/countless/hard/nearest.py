@@ -126,7 +126,10 @@ class Nearest:
         until the next pass.
         """
         rows = self.rows
-        openers = self._openers(far[np.argsort(rank(far), kind="stable")], penalty)
+        visit = rank(far)
+        if visit is not far:  # else rows are visited as they come
+            far = far[np.argsort(visit, kind="stable")]
+        openers = self._openers(far, penalty)
         first = self.n_clusters
         opened = rows.take(openers)
         self.centers = np.vstack([self.centers, opened])
@@ -148,12 +151,13 @@ class Nearest:
         Only rows with a new label are added up, unless they are many; all rows are now and then,
         against rounding.
         """
-        changed = np.flatnonzero(self._before != self.labels)
-        self.n_changed = len(changed)
+        changed = self._before != self.labels
+        self.n_changed = int(np.count_nonzero(changed))
         self._n_summaries += 1
         summary = None
-        if REFRESH_SHARE * len(changed) <= self.rows.n_rows and self._n_summaries % REFRESH_EVERY:
-            summary = self.rows.move(before, changed, self._before, self.labels, self.n_clusters)
+        if REFRESH_SHARE * self.n_changed <= self.rows.n_rows and self._n_summaries % REFRESH_EVERY:
+            ids = np.flatnonzero(changed)
+            summary = self.rows.move(before, ids, self._before, self.labels, self.n_clusters)
             # What is left of a cluster that lost all its rows may be rounding.
             if summary.weight.min() <= 1e-9 * summary.weight.max():
                 summary = None

@@ -55,17 +55,22 @@ def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> 
     mean = divergence.means(*whole)
     # The farthest row points along the cluster; a step of power iteration turns that towards its
     # main direction.
-    normal = rows.take(farthest[cluster]) - rows.origin - mean
+    normal = rows.take(farthest[cluster])
+    normal -= rows.origin
+    normal -= mean
     normal = beyond(normal, _row_products(normal, mean), spread=True).total
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
     far = beyond(normal, _row_products(normal, mean))
+    del mean
     for _ in range(PASSES):
         near, proper = _rest(whole, far)
         # Halves' means attract rows as centers do; d(x, near) - d(x, far) is linear in x.
-        near_slope, near_offset = divergence.slope_offset(divergence.means(*_filled(near, proper)))
-        far_slope, far_offset = divergence.slope_offset(divergence.means(*_filled(far, proper)))
-        normal = np.where(proper[:, None], far_slope - near_slope, 0.0)
-        far = beyond(normal, np.where(proper, far_offset - near_offset, 0.0))
+        slope, offset = divergence.slope_offset(divergence.means(*_filled(near, proper)))
+        normal, threshold = divergence.slope_offset(divergence.means(*_filled(far, proper)))
+        del near
+        normal -= slope
+        normal[~proper] = 0.0
+        far = beyond(normal, np.where(proper, threshold - offset, 0.0))
     near, proper = _rest(whole, far)
     energy = divergence.energy
     gain = energy(*whole) - energy(*_filled(near, proper)) - energy(*_filled(far, proper))
@@ -84,4 +89,6 @@ def _rest(whole: Summary, far: Summary) -> tuple[Summary, np.ndarray]:
 
 def _filled(half: Summary, proper: np.ndarray) -> Summary:
     """Give halves without rows a harmless content, so that whole arrays can be computed with."""
+    if proper.all():
+        return half
     return Summary(np.where(proper, half.weight, 1.0), np.where(proper[:, None], half.total, 1.0))

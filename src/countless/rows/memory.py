@@ -26,7 +26,7 @@ LARGEST_BLOCK = 2**14
 # Stretches of the table that are summed up apart: at most so many, and each with so many rows for
 # every cluster at least, so that adding their sums up is cheap beside making them.
 STRETCHES = 64
-ROWS_A_CLUSTER = 8
+ROWS_A_CLUSTER = 16
 
 
 class Summary(NamedTuple):
@@ -215,7 +215,8 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[MemoryRows]:
 def _merge_in_pairs(parts: list[Summary]) -> Summary:
     """Add neighbours, then neighbours of neighbours: a tree shaped by positions alone."""
     while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=False)
-        merged = [Summary(a.weight + b.weight, a.total + b.total) for a, b in pairs]
-        parts = merged + parts[2 * len(merged) :]
+        for left, right in zip(parts[::2], parts[1::2], strict=False):
+            left.weight[:] += right.weight
+            left.total[:] += right.total
+        parts = parts[::2]
     return parts[0]
