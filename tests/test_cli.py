@@ -146,7 +146,7 @@ def test_gaps(run, flowers, tmp_path):
     assert "left out: 1 row with gaps; used: 90" in result.stdout
     assert read_labels(tmp_path / "d" / "labels.csv")[4] == ["4", ""]
     result = run(*command, "--gaps", "impute", "--out", "i")
-    assert "1 gap filled with" in result.stdout
+    assert "standardised; gaps filled with" in result.stdout
     assert read_labels(tmp_path / "i" / "labels.csv")[4][1] != ""
 
 
@@ -294,7 +294,13 @@ def test_numbers_that_may_name_rows_are_pointed_out(run, tmp_path):
         (["fit", "{data}", "--set", "refine"], "must be written as key=value"),
         (["fit", "{data}", "--set", "refine=1", "--set", "refine=0"], "'refine' twice"),
         (["fit", "{data}", "--penalty", "x"], "--penalty must be a number or 'auto'"),
-        (["fit", "{data}", "--penalty", "-1"], "penalty"),
+        (["fit", "{data}", "--penalty", "-1"], "--penalty must be 0 or more; got -1"),
+        (["fit", "{data}", "--penalty", "nan"], "--penalty must be 0 or more; got nan"),
+        (["fit", "{data}", "--jobs", "0"], "must be 1 or more, or -1 for all"),
+        (["fit", "{data}", "--out", "{data}/o"], "flowers.csv is a file, not a directory"),
+        (["fit", "."], ". is a directory, not a table"),
+        (["path", "{data}", "--plot", "no/p.png"], "there is no directory no"),
+        (["path", "{data}", "--plot", "."], ". is a directory, not a file"),
         (["fit", "{data}", "--penalty", "1", "--set", "penalty=2"], "penalty is given twice"),
         (["fit", "{data}", "--columns", "lenght"], "did you mean 'length'"),
         (["fit", "{data}", "--id", "nope"], "no column 'nope'"),

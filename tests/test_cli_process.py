@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from countless.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "countless"]
 ROWS = "x,y\n" + "".join(f"{i % 2 * 9 + i / 50},{i % 7}\n" for i in range(40))
 
 

@@ -17,7 +17,7 @@ FLOORS = (
     {"models", "priors", "rows", "dissimilarity", "datasets", "metrics", "_compat"},
     {"hard", "exemplar", "bayes", "tree", "baselines"},
     {"io", "report", "plot"},
-    {"cli"},
+    {"cli", "__main__"},
 )
 FLOOR = {part: level for level, parts in enumerate(FLOORS) for part in parts}
 

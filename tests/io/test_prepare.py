@@ -91,6 +91,21 @@ def test_decimal_commas_are_recognised():
         examine_columns(table, Roles())
 
 
+def test_commas_between_thousands_are_not_taken_for_decimal_points():
+    table = table_of(x=words("1,000", "2,500", "700"), y=numbers(5, 6, 8))
+    with pytest.raises(InputError, match=r"'x' holds numbers like '1,000': take the commas out"):
+        examine_columns(table, Roles())
+
+
+def test_why_no_column_is_left_is_said():
+    large = 2.0**60
+    table = table_of(x=numbers(large, large), y=words("a", "a"), z=Unusable("dates", 0))
+    with pytest.raises(InputError, match=r"'x' \(too large.*'y' \(always 'a'\), 'z' \(holds dates"):
+        examine_columns(table, Roles())
+    with pytest.raises(InputError, match="one row only"):
+        examine_columns(table_of(x=numbers(1)), Roles())
+
+
 @pytest.mark.parametrize(
     ("roles", "message"),
     [

@@ -154,6 +154,8 @@ def test_unnamed_index_column_gets_a_name(write):
         ("t.csv", b"a\n\xff\xfex\n", "'a' is not UTF-8 text"),
         ("t.csv", b"\xe9,b\n1,2\n", "not UTF-8"),
         ("t.csv", "a\n1\n".encode("utf-16"), "UTF-16"),
+        ("t.csv", b"a,b\n1,2\n\x00,3\n", "line 3 holds a zero byte"),
+        ("t.csv", "a;b\r\n1;2\r\n", "one column only, 'a;b'; if"),
         ("t.csv.gz", gzip.compress(TEXT.encode())[:-9], "damaged gzip"),
         ("t.parquet", b"PAR1 nothing", "t.parquet: "),
         ("t.parquet", parquet_bytes({}), "has no columns"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countless.io.errors import InputError
-from countless.io.write import labels_csv, safe_cell, write_directory, write_file
+from countless.io.write import (
+    check_free,
+    check_free_file,
+    labels_csv,
+    safe_cell,
+    write_directory,
+    write_file,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +68,20 @@ def test_failure_leaves_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         write_directory(tmp_path / "file", {"a": b"1"}, ["a"], force=True)
+
+
+def test_results_can_go_into_the_current_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_directory(Path("."), {"a": b"1"}, ["a"], force=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(InputError, match="no permission to write into"):
+        check_free(tmp_path / "deep" / "out", ["a"], force=False)
+    with pytest.raises(InputError, match="no permission to write into"):
+        check_free_file(tmp_path / "a", force=False)
 
 
 def test_file_is_never_overwritten_silently(tmp_path):

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from countless.hard.penalty import Plateau
 from countless.io.plan import ColumnReport
-from countless.report.plain import number, percent, printable
+from countless.report.plain import how_sure, number, percent, printable
 from countless.report.summary import ClusterSummary, Trait
 from countless.report.text import clusters_view, columns_view
 
@@ -68,6 +69,34 @@ def test_neighbours_that_are_alike_share_a_line_in_wide_tables():
     assert len(rendered(columns_view(many[:20])).splitlines()) == 21
     unlike = [column._replace(n_gaps=i) for i, column in enumerate(many * 2)]
     assert "20 more columns" in rendered(columns_view(unlike))
+
+
+def test_many_clusters_show_fewer_traits():
+    traits = [Trait(f"feature {i}", None, 1.0, 0.0, 1.0) for i in range(4)]
+    clusters = [ClusterSummary(label, 1, 0.1, 0, traits) for label in range(9)]
+
+    def lines(shown):
+        view = clusters_view(shown, lambda row, column: "1", lambda row: "row")
+        return len(rendered(view).splitlines())
+
+    assert lines(clusters[:8]) == 1 + 8 * 5
+    assert lines(clusters) == 1 + 9 * 3
+
+
+def test_typical_values_are_short_and_gaps_are_named():
+    cluster = ClusterSummary(0, 3, 0.5, 1, [Trait("length", None, 9.0, 1.0, 2.0)])
+    for cell, shown in (("9.220195123470049", " 9.2202 "), ("9.25", " 9.25 "), ("", " (gap) ")):
+        view = clusters_view([cluster], lambda row, column, cell=cell: cell, lambda row: "row 7")
+        assert shown in rendered(view)
+
+
+def test_how_sure():
+    best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
+    next_one = Plateau(1, 60.0, float("inf"), float("inf"), float("inf"), 0.1)
+    assert how_sure(0.7, [best, next_one]).endswith("; next best: 1 cluster")
+    weak = next_one._replace(score=-0.5)
+    assert how_sure(0.7, [best, weak]).endswith("; no other number stands out")
+    assert how_sure(0.0, [next_one]) == "Confidence 0.00: too few rows to judge"
 
 
 def test_long_lists_end_with_how_many_more():

@@ -13,6 +13,10 @@ from ..io.table import Column, Numbers, Table, counted, shortest
 from ..report.text import columns_view
 from .screen import Screen
 
+LONGEST_NAME = 20
+MOST_GROUPS = 50
+
+_GROUP_NAMES = {"class", "group", "label", "species", "target", "y"}
 _ROW = re.compile(r"\brow (\d+)\b")
 _COLUMN = re.compile(r"\bcolumn (\d+)\b")
 
@@ -41,12 +45,34 @@ class Data(NamedTuple):
 
     def row_name(self, row: int) -> str:
         """Return what a person would call the row at a position of the matrix."""
-        name = f"row {self.plan.prepared.rows[row] + 1}"
-        return f"{self.cell(row, self.roles.id)} ({name})" if self.roles.id else name
+        place = f"row {self.plan.prepared.rows[row] + 1}"
+        naming = self.roles.id or next(
+            (column.name for column in self.plan.columns if column.kind == "identifier"), None
+        )
+        name = self.cell(row, naming) if naming else ""
+        if len(name) > LONGEST_NAME:
+            name = f"{name[: LONGEST_NAME - 1].rstrip()}…"
+        return name or place
 
     def ids(self) -> tuple[str, list[str]] | None:
         """Return what names the rows in files, when a column was chosen for it."""
         return (self.roles.id, self.table.words(self.roles.id).words()) if self.roles.id else None
+
+    def hints(self) -> list[str]:
+        """Return what a user may want to say about columns that were taken at face value."""
+        hints = []
+        for name in (column.name for column in self.plan.columns if column.used):
+            if looks_like_groups(name, self.table.columns[name]):
+                hints.append(
+                    f"column {name!r} took part; if it holds known groups, leave it out by "
+                    f"--exclude {name} (or compare with it: fit --compare {name})"
+                )
+            if looks_like_identifier(self.table.columns[name]):
+                hints.append(
+                    f"column {name!r} holds a different whole number in every row; "
+                    f"if it names the rows, say --id {name}"
+                )
+        return hints
 
     def in_table_terms(self, error: ValueError) -> str:
         """Return an estimator's complaint about the matrix as one about the table."""
@@ -96,6 +122,22 @@ def looks_like_identifier(column: Column) -> bool:
     return bool((values == np.round(values)).all()) and len(np.unique(values)) == len(values)
 
 
+def looks_like_groups(name: str, column: Column) -> bool:
+    """Whether a column is called as if it held known groups, and has few values.
+
+    Examples
+    --------
+    >>> looks_like_groups("Class", Numbers(np.array([1.0, 2.0, 2.0])))
+    True
+    >>> looks_like_groups("length", Numbers(np.array([1.0, 2.0, 2.0])))
+    False
+    """
+    if name.lower() not in _GROUP_NAMES:
+        return False
+    values = column.values if isinstance(column, Numbers) else getattr(column, "levels", ())
+    return len(np.unique(values)) <= MOST_GROUPS
+
+
 def prepare_data(
     screen: Screen, table: Table, roles: Roles, *, gaps: str, scale: bool | None, divergence: Any
 ) -> Data:
@@ -106,12 +148,6 @@ def prepare_data(
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)
         plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
-    for column in plan.columns:
-        if column.used and looks_like_identifier(table.columns[column.name]):
-            screen.note(
-                f"column {column.name!r} holds a different whole number in every row; "
-                f"if it names the rows, say --id {column.name}"
-            )
     rows = plan.prepared.rows
     data = Data(table, roles, plan, None if weight is None else weight[rows])
     screen.show(

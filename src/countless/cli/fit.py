@@ -1,5 +1,6 @@
 """``countless fit``: read a table, cluster it, say what was found, write it down."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,12 @@ def _penalty(text: str) -> float | str:
     if text == "auto":
         return text
     try:
-        return float(text)
+        penalty = float(text)
     except ValueError as error:
         raise InputError(f"--penalty must be a number or 'auto'; got {text!r}") from error
+    if not (isfinite(penalty) and penalty >= 0):
+        raise InputError(f"--penalty must be 0 or more; got {text}")
+    return penalty
 
 
 def _default_out(data: str) -> Path:

@@ -30,6 +30,12 @@ def _decimal(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
+def _jobs(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("must be 1 or more, or -1 for all")
+    return value
+
+
 _READING = (
     click.option(
         "--format",
@@ -89,7 +95,11 @@ seed_option = click.option(
     help="The same seed, 0 by default, gives the same answer.",
 )
 jobs_option = click.option(
-    "--jobs", type=int, metavar="N", help="Threads to use; -1 is all. The answer does not change."
+    "--jobs",
+    type=int,
+    metavar="N",
+    callback=_jobs,
+    help="Threads to use; -1 is all. The answer does not change.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."

@@ -46,7 +46,7 @@ def path(data: str, **options: Any) -> None:
     """
     from ..hard.penalty import penalty_path
     from ..io.errors import InputError
-    from ..io.write import write_file
+    from ..io.write import check_free_file, write_file
     from .data import prepare_data
     from .picture import need_matplotlib, path_picture
     from .screen import Screen
@@ -55,8 +55,7 @@ def path(data: str, **options: Any) -> None:
     picture: Path | None = options["plot"]
     if picture is not None:
         need_matplotlib()
-        if picture.exists() and not options["force"]:
-            raise InputError(f"{picture} exists; say --force to overwrite")
+        check_free_file(picture, options["force"])
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("read", f"reading {data}"):
         table, roles = choices.read()
@@ -78,6 +77,8 @@ def path(data: str, **options: Any) -> None:
     if picture is not None:
         write_file(picture, path_picture(found), force=options["force"])
     _show(screen, found)
+    for hint in prepared.hints():
+        screen.note(hint)
     screen.finish(
         {
             "input": prepared.record(),
@@ -93,27 +94,31 @@ def path(data: str, **options: Any) -> None:
 
 
 def _show(screen: Any, found: Any) -> None:
+    from math import isfinite
+
     from rich.table import Table as Grid
 
     from ..io.table import counted
-    from ..report.plain import number
+    from ..report.plain import how_sure, number
 
     grid = Grid(box=None, header_style="bold")
     for heading in ("clusters", "penalty from", "to", "width", "by chance", "score"):
         grid.add_column(heading, justify="right")
-    for plateau in found.plateaus[:SHOWN]:
+    clear = [plateau for plateau in found.plateaus if plateau.score > 0]
+    for plateau in (clear or found.plateaus[:1])[:SHOWN]:
         sizes = (plateau.width, plateau.null_width, plateau.score)
         grid.add_row(
             str(plateau.n_clusters),
             number(plateau.low),
-            number(plateau.high),
-            *(f"{size:.2f}" for size in sizes),
+            number(plateau.high) if isfinite(plateau.high) else "∞",
+            *(f"{size:.2f}" if isfinite(size) else "" for size in sizes),
         )
     screen.show(
         f"{counted(found.n_clusters, 'cluster')} at penalty {number(found.penalty)}",
-        f"Confidence {found.confidence:.2f}, from 0 (a tie) to 1 (no rival)",
+        how_sure(found.confidence, found.plateaus),
         "",
         grid,
         "",
-        "width: of the range of log(penalty); by chance: its width in data without structure",
+        "width: how far log(penalty) can go with this number of clusters",
+        "by chance: how far it goes in data without structure",
     )

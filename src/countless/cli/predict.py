@@ -39,13 +39,13 @@ def predict(model: str, data: str, **options: Any) -> None:
     from ..io.model_file import load_model
     from ..io.prepare import CategoricalStep
     from ..io.table import counted, listing
-    from ..io.write import labels_csv, write_file
+    from ..io.write import check_free_file, labels_csv, write_file
     from .data import in_table_terms
     from .screen import Screen
 
     out: Path | None = options["out"]
-    if out is not None and out.exists() and not options["force"]:
-        raise InputError(f"{out} exists; say --force to overwrite")
+    if out is not None:
+        check_free_file(out, options["force"])
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("load", f"loading {model}"):
         estimator, preparation = load_model(model)

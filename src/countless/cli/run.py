@@ -14,7 +14,7 @@ from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
 from ..io.table import counted
 from ..io.write import labels_csv, write_directory
-from ..report.plain import number
+from ..report.plain import how_sure, number
 from ..report.summary import NOISE, ClusterSummary, summarize_clusters
 from ..report.text import clusters_view
 from .data import Data
@@ -63,6 +63,8 @@ def run(screen: Screen, data: Data, estimator: Any, request: Request) -> None:
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
     screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    for hint in data.hints():
+        screen.note(hint)
     screen.finish(record)
 
 
@@ -137,7 +139,7 @@ def _show(
         line += f"; {counted(result['n_noise'], 'row')} of noise"
     screen.show(line)
     if "confidence" in result:
-        screen.show(_how_sure(result))
+        screen.show(how_sure(result["confidence"], result["plateaus"]))
     screen.show("", clusters_view(clusters, data.cell, data.row_name))
     if agreement := result["agreement"]:
         screen.show(
@@ -146,12 +148,6 @@ def _show(
             f"NMI {agreement['normalized_mutual_information']:.2f}, "
             f"adjusted Rand {agreement['adjusted_rand']:.2f}, purity {agreement['purity']:.2f}",
         )
-
-
-def _how_sure(result: dict[str, Any]) -> str:
-    sure = f"Confidence {result['confidence']:.2f}, from 0 (a tie) to 1 (no rival)"
-    others = [p.n_clusters for p in result["plateaus"][1:] if p.score > 0]
-    return f"{sure}; next best: {counted(others[0], 'cluster')}" if others else sure
 
 
 def _path_of(estimator: Any, data: Data, seed: int) -> Any:

@@ -44,6 +44,9 @@ def read_text(
         raise InputError(f"{name} is UTF-16 text; save it as UTF-8")
     if not text.strip():
         raise InputError(f"{name} is empty")
+    if (at := text.find(b"\0")) >= 0:
+        line = text.count(b"\n", 0, at) + 1
+        raise InputError(f"{name} is not a text table: line {line} holds a zero byte")
     if header and b"\n" not in text.strip() and b"\r" not in text.strip():
         raise InputError(f"{name} has no rows, only a line of column names")
     block = min(max(len(text) + 1, 1024), _LARGEST_BLOCK)
@@ -112,7 +115,7 @@ def check_delimiter(text: bytes, name: str, delimiter: str) -> None:
     --------
     >>> check_delimiter(b"a,b", "t.csv", ",")
     """
-    first = text.strip().partition(b"\n")[0].decode(errors="replace")
+    first = text.strip().partition(b"\n")[0].rstrip().decode(errors="replace")
     for other, spelled in _OTHER_DELIMITERS.items():
         if other in first and delimiter not in first:
             raise InputError(

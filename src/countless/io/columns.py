@@ -15,6 +15,8 @@ NEARLY_ALL = 0.9
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})*(\.\d+)?\s*")
+_EXACT = 2.0**53  # beyond it neighbouring whole numbers are one float
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
     >>> [(column.name, column.kind, column.used) for column in examine_columns(table, Roles())]
     [('x', 'numeric', True), ('y', 'constant', False)]
     """
+    if table.n_rows == 1:
+        raise InputError(f"{table.source} has one row only: there is nothing to cluster")
     aside = roles.set_aside()
     for name in (*roles.columns, *roles.categorical):
         if name in aside:
@@ -123,8 +127,8 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
                 _refuse_useless(found)
         facts.append(found)
     if not any(column.used for column in facts):
-        kinds = listing(f"{column.name!r} ({column.kind})" for column in facts)
-        raise InputError(f"{table.source} has no column to cluster by: {kinds}")
+        reasons = listing(f"{column.name!r} ({column.left_out})" for column in facts)
+        raise InputError(f"{table.source} has no column to cluster by: {reasons}")
     return facts
 
 
@@ -158,7 +162,8 @@ def _number_facts(name: str, column: Numbers, n_gaps: int) -> ColumnFacts:
     if len(values) == 0:
         return ColumnFacts(name, "empty", n_gaps, 0, "holds nothing")
     if values.min() == values.max():
-        return ColumnFacts(name, "constant", n_gaps, 1, f"always {values[0]:g}")
+        always = "too large to tell apart: all" if abs(values[0]) > _EXACT else "always"
+        return ColumnFacts(name, "constant", n_gaps, 1, f"{always} {values[0]:g}")
     n = len(values)
     counts = values[0] in (0, 1) and n > 2 and values[-1] - values[0] == n - 1
     if not n_gaps and counts and np.array_equal(values, values[0] + np.arange(n)):
@@ -183,16 +188,28 @@ def _refuse_nearly_numbers(table: Table, name: str) -> None:
     if not isinstance(column, Words):
         return
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
-    for pattern, hint in ((_NUMBER, ""), (_COMMA_NUMBER, "; say --decimal ,")):
-        fits = np.array([pattern.fullmatch(level) is not None for level in column.levels])
-        # Where all are numbers, the file itself says that they are text: codes, not amounts.
-        if counts[fits].sum() < NEARLY_ALL * counts.sum() or (fits.all() and not hint):
-            continue
-        if hint:
-            raise InputError(f"column {name!r} holds numbers with a decimal comma{hint}")
-        row = int(np.flatnonzero(np.isin(column.codes, np.flatnonzero(~fits)))[0])
+
+    def fitting(pattern: re.Pattern[str]) -> np.ndarray:
+        return np.array([pattern.fullmatch(level) is not None for level in column.levels])
+
+    def nearly_all(fits: np.ndarray) -> bool:
+        return bool(counts[fits].sum() >= NEARLY_ALL * counts.sum())
+
+    numbers = fitting(_NUMBER)
+    if numbers.all():
+        return  # the file itself says that they are text: codes, not amounts
+    if nearly_all(numbers):
+        row = int(np.flatnonzero(np.isin(column.codes, np.flatnonzero(~numbers)))[0])
         raise InputError(
             f"column {name!r}, row {row + 1} is {column.levels[column.codes[row]]!r}, "
-            f"but {counts[fits].sum()} other rows hold numbers; mend it, or say "
+            f"but {counts[numbers].sum()} other rows hold numbers; mend it, or say "
             f"--exclude {name} or --categorical {name}"
         )
+    if nearly_all(fitting(_THOUSANDS)):
+        example = next(level for level in column.levels if "," in level)
+        raise InputError(
+            f"column {name!r} holds numbers like {example!r}: take the commas out, or say "
+            "--decimal , if they are decimal points"
+        )
+    if nearly_all(fitting(_COMMA_NUMBER)):
+        raise InputError(f"column {name!r} holds numbers with a decimal comma; say --decimal ,")

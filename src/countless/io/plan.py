@@ -7,7 +7,7 @@ import numpy as np
 from .columns import ColumnFacts
 from .errors import InputError
 from .prepare import CategoricalStep, NumericStep, Preparation, Prepared, Step, rows_to_use
-from .table import Numbers, Table, Words, counted, shortest
+from .table import Numbers, Table, Words, shortest
 
 
 class ColumnReport(NamedTuple):
@@ -66,7 +66,7 @@ def plan_preparation(
     >>> plan.prepared.matrix.ravel()
     array([-1.,  1.,  0.])
     >>> plan.columns[0].done
-    'standardised; 1 gap filled with 2'
+    'standardised; gaps filled with 2'
     """
     weight = np.ones(table.n_rows) if weight is None else weight
     steps = _steps(table, [column.name for column in facts if column.used], gaps, scale, weight)
@@ -201,7 +201,7 @@ def _report(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> C
         done = "standardised" if scale else "as it is"
     if step is not None and column.n_gaps and gaps == "impute":
         filled = step.fill if isinstance(step, CategoricalStep) else shortest(step.fill)
-        done += f"; {counted(column.n_gaps, 'gap')} filled with {filled}"
+        done += f"; gaps filled with {filled}"
     return ColumnReport(
         column.name, column.kind, column.n_gaps, column.n_distinct, step is not None, done
     )

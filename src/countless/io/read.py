@@ -88,6 +88,8 @@ def read_table(
     >>> table.words("kind").levels
     ('cat', 'dog')
     """
+    if source != "-" and Path(source).is_dir():
+        raise InputError(f"{source} is a directory, not a table")
     format = format or _format_of(source)
     name = "standard input" if source == "-" else Path(source).name
     with _opened(source) as file:

@@ -70,7 +70,7 @@ def _csv_cell(text: str) -> str:
 
 
 def check_free(directory: Path, names: Iterable[str], force: bool) -> None:
-    """Refuse a directory in which one of the files exists, unless ``force``.
+    """Refuse a directory that cannot be written, or has one of the files unless ``force``.
 
     Examples
     --------
@@ -78,9 +78,36 @@ def check_free(directory: Path, names: Iterable[str], force: bool) -> None:
     """
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file, not a directory")
+    _check_writable(directory, directory)
     taken = [name for name in names if (directory / name).exists()]
     if taken and not force:
         raise InputError(f"{directory / taken[0]} exists; say --force to overwrite, or --out DIR")
+
+
+def check_free_file(path: Path, force: bool) -> None:
+    """Refuse a file that exists, unless ``force``, or whose directory cannot be written.
+
+    Examples
+    --------
+    >>> check_free_file(Path("no-such-file"), force=False)
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, not a file")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; say --force to overwrite")
+    if not path.parent.exists():
+        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+    _check_writable(path, path.parent)
+
+
+def _check_writable(target: Path, directory: Path) -> None:
+    """Say before the work, not after it, that its result cannot be written."""
+    while not directory.exists():
+        directory = directory.parent
+    if not directory.is_dir():
+        raise InputError(f"cannot write {target}: {directory} is a file, not a directory")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write {target}: no permission to write into {directory}")
 
 
 def write_directory(
@@ -109,12 +136,15 @@ def write_directory(
     b'a'
     """
     check_free(directory, known, force)
-    scratch = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    existed = directory.exists()
+    unique = f".countless.{os.getpid()}.tmp"
+    # A new directory appears in one step; one that is there may be all that we may write into.
+    scratch = directory / unique if existed else directory.with_name(unique)
     try:
         scratch.mkdir(parents=True)
         for name, content in files.items():
             (scratch / name).write_bytes(content)
-        if not directory.exists():
+        if not existed:
             scratch.rename(directory)  # all of them in one step
             return
         for name in files:
@@ -138,8 +168,7 @@ def write_file(path: Path, content: bytes, force: bool = False) -> None:
     >>> path.read_bytes()
     b'a'
     """
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; say --force to overwrite")
+    check_free_file(path, force)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         scratch.write_bytes(content)

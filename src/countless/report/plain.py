@@ -1,6 +1,8 @@
 """Small pieces of text: data that is safe to print, numbers and shares as a person writes them."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -46,3 +48,24 @@ def percent(share: float) -> str:
     ('25 %', '<1 %', '0 %')
     """
     return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
+    """Write how clearly the data says how many clusters there are, and what it says next.
+
+    Examples
+    --------
+    >>> from countless.hard.penalty import Plateau
+    >>> best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
+    >>> how_sure(0.75, [best, Plateau(5, 5.0, 7.0, 0.4, 0.1, 0.3)])
+    'Confidence 0.75, from 0 (a tie) to 1 (no rival); next best: 5 clusters'
+    >>> how_sure(0.9, [best, Plateau(5, 5.0, 7.0, 0.1, 0.3, -0.2)])
+    'Confidence 0.90, from 0 (a tie) to 1 (no rival); no other number stands out'
+    """
+    if len(plateaus) == 1 and confidence == 0:
+        return "Confidence 0.00: too few rows to judge"
+    others = [plateau.n_clusters for plateau in plateaus[1:] if plateau.score > 0]
+    rival = "no other number stands out"
+    if others:
+        rival = f"next best: {others[0]} cluster{'s' if others[0] > 1 else ''}"
+    return f"Confidence {confidence:.2f}, from 0 (a tie) to 1 (no rival); {rival}"

@@ -12,6 +12,8 @@ from .plain import number, percent, printable
 from .summary import NOISE, ClusterSummary, Trait
 
 MOST_CLUSTERS = 20
+FEW_CLUSTERS = 8  # more clusters show two traits each, so that they fit on a screen or two
+LONGEST_NUMBER = 9
 FEW_COLUMNS = 20  # of more columns, neighbours that are alike share a line
 MOST_LINES = 40
 
@@ -96,15 +98,19 @@ def clusters_view(
             Text(printable(row_name(cluster.typical))),
             style="bold",
         )
-        for trait in cluster.traits:
+        for trait in cluster.traits[: 2 if len(clusters) > FEW_CLUSTERS else None]:
             shown = _trait_cells(trait, cell(cluster.typical, trait.column))
             grid.add_row("", "", "", *(Text(printable(part)) for part in shown))
-    return _with_rest(grid, len(clusters) - MOST_CLUSTERS, "clusters")
+    rest = len(clusters) - MOST_CLUSTERS
+    return _with_rest(grid, rest, "clusters; run.json describes them all")
 
 
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
+    typical = typical or "(gap)"
     if trait.level is None:
+        if len(typical) > LONGEST_NUMBER and typical != "(gap)":
+            typical = f"{float(typical):.6g}"
         deviation = (trait.inside - trait.outside) / trait.difference
         here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))
         return arrow, trait.column, here, rest, typical
