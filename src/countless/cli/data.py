@@ -13,7 +13,7 @@ from ..io.table import Column, Numbers, Table, counted, shortest
 from ..report.text import columns_view
 from .screen import Screen
 
-LONGEST_NAME = 20
+LONGEST_NAME = 16  # a terminal of 80 columns has room for little more
 MOST_GROUPS = 50
 
 _GROUP_NAMES = {"class", "group", "label", "species", "target", "y"}

@@ -27,13 +27,16 @@ def number(value: float, deviation: float | None = None) -> str:
     ('0.1235', '2', '1234567')
     >>> number(2008.53, deviation=0.8), number(3706.4, deviation=800.0)
     ('2008.53', '3706')
+    >>> number(2.998, deviation=0.5), number(3.0, deviation=0.5)
+    ('3.00', '3')
     """
     if value == 0:
         return "0"
     if deviation and math.isfinite(deviation) and 1e-4 < abs(deviation) < 1e9:
         decimals = max(0, 1 - math.floor(math.log10(abs(deviation))))
-        text = f"{value:.{decimals}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        # A whole number is written as one; a rounded number keeps its zeros, which say how exact.
+        whole = abs(value - round(value)) < 1e-9 * abs(value)
+        return f"{value:.0f}" if whole else f"{value:.{decimals}f}"
     if 1e3 <= abs(value) < 1e9:
         return f"{value:.0f}"
     return f"{value:.4g}"
