@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,13 @@ PAGES = [
         *sorted((ROOT / "docs").glob("*.md")),
     ]
     if FENCED.search(page.read_text(encoding="utf-8"))
+]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+LINKING = [
+    page
+    for page in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
+    if LINK.search(page.read_text(encoding="utf-8"))
 ]
 
 
@@ -45,6 +53,27 @@ def run_page(page: Path) -> ModuleType:
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_examples_run(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+    assert "3 clusters" in capsys.readouterr().out
+
+
+def test_pictures_are_small_and_can_be_drawn_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pictures.py", str(tmp_path)])
+    runpy.run_path(str(ROOT / "docs" / "pictures.py"), run_name="__main__")
+    kept = sorted((ROOT / "docs" / "images").glob("*.png"))
+    assert [path.name for path in kept] == sorted(path.name for path in tmp_path.iterdir())
+    assert all(path.stat().st_size < 60_000 for path in kept)
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (page.parent / target).exists()]
 
 
 # A check that does not apply here (array API input, without its flag) warns that it was skipped.
