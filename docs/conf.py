@@ -7,12 +7,13 @@ author = "the countless developers"
 release = version = countless.__version__
 project_copyright = f"2026, {author}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+# Formulas are plain text, so that the pages load nothing from elsewhere and read the same offline.
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
 
 # Docstrings are numpydoc; types stand in them, so signatures stay short.
 napoleon_google_docstring = False
+default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 
