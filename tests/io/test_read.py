@@ -155,6 +155,7 @@ def test_unnamed_index_column_gets_a_name(write):
         ("t.csv", b"\xe9,b\n1,2\n", "not UTF-8"),
         ("t.csv", "a\n1\n".encode("utf-16"), "UTF-16"),
         ("t.csv", b"a,b\n1,2\n\x00,3\n", "line 3 holds a zero byte"),
+        ("t.csv", b"PAR1;\x15\x00\x12", "line 1 holds a zero byte"),
         ("t.csv", "a;b\r\n1;2\r\n", "one column only, 'a;b'; if"),
         ("t.csv.gz", gzip.compress(TEXT.encode())[:-9], "damaged gzip"),
         ("t.parquet", b"PAR1 nothing", "t.parquet: "),
@@ -184,9 +185,20 @@ def test_header_that_asks_for_more_memory_than_the_file_has(write):
         read_table(write("t.npy", header + bytes(64)))
 
 
+def test_a_column_that_must_be_numbers_names_the_first_that_is_none(write):
+    table = read_table(write("t.csv", "a,b\n1.5,x\n2,x\nabc,x\n"))
+    with pytest.raises(InputError, match="'a' must hold numbers; row 3 is 'abc'"):
+        table.numbers("a")
+    table = read_table(write("t.csv", "a\n01\n02\n"), as_text={"a"})
+    with pytest.raises(InputError, match="text that looks like numbers"):
+        table.numbers("a")
+
+
 def test_missing_file_and_directory(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         read_table(str(tmp_path / "no.csv"))
+    with pytest.raises(InputError, match="name of the data is empty"):
+        read_table("")
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(InputError, match="directory"):
         read_table(str(tmp_path / "d.csv"))

@@ -40,13 +40,6 @@ def read_text(
     >>> columns["b"].words()
     ['x', '']
     """
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{name} is UTF-16 text; save it as UTF-8")
-    if not text.strip():
-        raise InputError(f"{name} is empty")
-    if (at := text.find(b"\0")) >= 0:
-        line = text.count(b"\n", 0, at) + 1
-        raise InputError(f"{name} is not a text table: line {line} holds a zero byte")
     if header and b"\n" not in text.strip() and b"\r" not in text.strip():
         raise InputError(f"{name} has no rows, only a line of column names")
     block = min(max(len(text) + 1, 1024), _LARGEST_BLOCK)
@@ -106,6 +99,22 @@ def _one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
         else:
             message = " ".join(str(error).split())
         raise InputError(f"{name}: {message}") from error
+
+
+def check_text(text: bytes, name: str) -> None:
+    """Refuse what is not a table in UTF-8 text.
+
+    Examples
+    --------
+    >>> check_text(b"a,b", "t.csv")
+    """
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name} is UTF-16 text; save it as UTF-8")
+    if not text.strip():
+        raise InputError(f"{name} is empty")
+    if (at := text.find(b"\0")) >= 0:
+        line = text.count(b"\n", 0, at) + 1
+        raise InputError(f"{name} is not a text table: line {line} holds a zero byte")
 
 
 def check_delimiter(text: bytes, name: str, delimiter: str) -> None:

@@ -88,6 +88,8 @@ def read_table(
     >>> table.words("kind").levels
     ('cat', 'dog')
     """
+    if not source:
+        raise InputError("the name of the data is empty")
     if source != "-" and Path(source).is_dir():
         raise InputError(f"{source} is a directory, not a table")
     format = format or _format_of(source)
@@ -110,7 +112,7 @@ def _read_columns(
     if format == "npy":
         return _read_array(file, name)
     try:
-        from .arrow import check_delimiter, read_parquet, read_text
+        from .arrow import check_delimiter, check_text, read_parquet, read_text
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -120,6 +122,7 @@ def _read_columns(
         return read_parquet(file, name, as_text=as_text)
     delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
     text = _unzipped(file.read(), name)
+    check_text(text, name)
     if style.delimiter is None:
         check_delimiter(text, name, delimiter)
     return read_text(

@@ -170,7 +170,19 @@ def counted(number: int, noun: str) -> str:
 
 
 def _first_word(column: Column) -> str:
-    if isinstance(column, Words) and column.levels:
-        row = int(np.argmax(column.codes >= 0))
-        return f"; row {row + 1} is {column.levels[column.codes[row]]!r}"
-    return ""
+    """Say where the first cell is that keeps a column from being numbers."""
+    if not isinstance(column, Words):
+        return ""
+    wrong = [code for code, level in enumerate(column.levels) if not _is_number(level)]
+    rows = np.flatnonzero(np.isin(column.codes, wrong))
+    if not len(rows):
+        return "; its cells are text that looks like numbers" if column.levels else ""
+    return f"; row {rows[0] + 1} is {column.levels[column.codes[rows[0]]]!r}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
