@@ -31,7 +31,7 @@ data is one line that begins with `error:` and names the row, column or paramete
 then 2, and 130 after an interrupt. Reading text and Parquet needs `pip install 'countless[table]'`,
 drawing `pip install 'countless[plot]'`.
 
-The rest of this page is what `--help` prints.
+`python -m countless` is the same command. The rest of this page is what `--help` prints.
 """
 
 
