@@ -121,6 +121,16 @@ def test_farthest_order_opens_at_the_farthest_row():
     assert labels.tolist() == [0, 1, 2, 0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_random_order_is_the_serial_loop_over_shuffled_rows(seed):
+    X = table(seed, 150, 2, "sqeuclidean")
+    turn = np.argsort(np.random.RandomState(seed).permutation(150))
+    model = DPMeans(2.0, refine=False, order="random", random_state=seed).fit(X)
+    labels = np.empty(150, dtype=int)
+    labels[turn] = serial_loop(X[turn], 2.0)[0]
+    assert np.array_equal(model.labels_, by_first_appearance(labels))
+
+
 def test_random_order_depends_on_the_seed_alone():
     X = table(0, 200, 2, "sqeuclidean")
     fits = [DPMeans(2.0, refine=False, order="random", random_state=s).fit(X) for s in (1, 1, 2)]

@@ -1,9 +1,12 @@
 """The estimator: what users set, read and get wrong."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -122,6 +125,8 @@ def test_callbacks_hear_of_every_pass():
         ({"order": "up"}, "order must be one of 'given', 'random', 'farthest'; got 'up'"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1; got 0"),
         ({"max_iter": 2.5}, "max_iter must be a whole number"),
+        ({"penalty": True}, "penalty must be"),
+        ({"refine": "False"}, "refine must be True or False; got 'False'"),
         ({"tol": -1}, "tol must be None or a number of at least 0"),
     ],
 )
@@ -219,3 +224,30 @@ def test_sparse_cells_stored_twice_are_added_up():
     model = DPMeans(3.0).fit(twice)
     dense = DPMeans(3.0).fit(twice.toarray())
     assert model.objective_ == pytest.approx(dense.objective_)
+
+
+def test_lengths_do_not_matter_to_the_cosine():
+    rows = np.array([[1e20, 0.0], [0.0, 1e20], [1e20, 1.0]], dtype=np.float32)
+    assert DPMeans(0.1, divergence="cosine").fit(rows).labels_.tolist() == [0, 1, 0]
+    tiny = rows.astype(float) * 1e-220
+    assert DPMeans(0.1, divergence="cosine").fit(tiny).labels_.tolist() == [0, 1, 0]
+
+
+def test_a_fitted_model_survives_pickling_and_refitting():
+    model = DPMeans(random_state=0).fit(X)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict(X), model.labels_)
+    copy.partial_fit(X[:50])
+    assert copy.cluster_weights_.sum() == 350
+    clone(model).fit(X)
+    again = model.set_params(penalty=5.0).fit(X)
+    assert not hasattr(again, "path_")
+    fresh = DPMeans(5.0, random_state=0).fit(X)
+    assert np.array_equal(again.labels_, fresh.labels_)
+
+
+def test_passes_are_counted_and_bounded():
+    with pytest.warns(ConvergenceWarning):
+        model = DPMeans(0.5, max_iter=3).fit(X)
+    assert 3 <= model.n_iter_ <= 6
+    assert DPMeans(0.5).fit(X).n_iter_ > 6

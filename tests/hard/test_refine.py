@@ -115,6 +115,85 @@ def test_every_divergence_is_lowered_below_algorithm_1(name):
     assert sparse.objective_ == pytest.approx(model.objective_, rel=0.01)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["kl", "logistic"])
+def test_values_at_the_edge_of_the_domain(name, seed, sparse):
+    random = np.random.RandomState(seed)
+    X = (random.uniform(size=(60, 5)) < random.choice([0.1, 0.9], (60, 5))).astype(float)
+    weight = random.uniform(0.1, 3, 60)
+    rows = sp.csr_matrix(X) if sparse else X
+    model = DPMeans(2.0, divergence=name).fit(rows, sample_weight=weight)
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_).all()
+    expected = objective(X, model.labels_, 2.0, weight, name)
+    assert model.objective_ == pytest.approx(expected, rel=1e-8)
+    sizes = np.bincount(model.labels_, weight)
+    np.testing.assert_allclose(model.cluster_weights_, sizes)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e-14, 1e10])
+def test_kl_has_no_unit_of_its_own(unit):
+    X = np.random.RandomState(0).poisson([[20, 0.2, 2]] * 40 + [[2, 0.2, 20]] * 40)
+    plain, scaled = DPMeans(30.0, divergence="kl"), DPMeans(30.0 * unit, divergence="kl")
+    assert plain.fit(X).n_clusters_ > 1
+    assert scaled.fit(X * unit).objective_ == pytest.approx(unit * plain.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-42, 1e-20, 1e20, 1e37, 1e40, 1e100])
+@pytest.mark.parametrize("refine", [False, True])
+def test_extreme_units_change_nothing(unit, refine):
+    X = blobs(0, 300, 2)
+    plain = DPMeans(6.0, refine=refine).fit(X)
+    scaled = DPMeans(6.0 * unit**2, refine=refine).fit(X * unit)
+    if refine:  # where bounds fit float32 no more, splits start elsewhere and may end elsewhere
+        assert scaled.objective_ / unit**2 == pytest.approx(plain.objective_, rel=0.05)
+    else:
+        assert np.array_equal(plain.labels_, scaled.labels_)
+    one_by_one = [int(scaled.predict(row[None])[0]) for row in X[:20] * unit]
+    assert one_by_one == scaled.predict(X[:20] * unit).tolist()
+
+
+def test_centers_far_from_the_rows_asked_about():
+    model = DPMeans(50.0).fit([[0.0, 0.0], [1e3, 1e3]])
+    assert model.predict([[1e-25, 0.0], [2e-25, 0.0], [0.0, 1e-25]]).tolist() == [0, 0, 0]
+    assert model.predict([[1e3, 1e3]]).tolist() == [1]
+
+
+@pytest.mark.parametrize("constant", [None, "products.MANY_CENTERS", "merge.MANY_CLUSTERS"])
+def test_ways_for_very_many_clusters_are_exact(monkeypatch, constant):
+    if constant:
+        monkeypatch.setattr(f"countless.hard.{constant}", 8)
+    random = np.random.RandomState(4)
+    # Centers in a plane of twelve dimensions, so that few directions tell them apart.
+    X = random.uniform(0, 9, (500, 2)) @ random.standard_normal((2, 12))
+    X += random.normal(scale=0.05, size=X.shape)
+    model = DPMeans(6.0).fit(X)
+    assert model.n_clusters_ > 24
+    nearest = np.square(X[:, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(model.labels_, nearest)
+    assert model.objective_ == pytest.approx(objective(X, model.labels_, 6.0), rel=1e-9)
+
+
+def test_sums_follow_labels_after_ventures_that_fail(monkeypatch):
+    monkeypatch.setattr("countless.hard.refine.MANY_CLUSTERS", 8)
+    for seed in range(30):
+        X = blobs(seed, 400, 2)
+        model = DPMeans(4.0, tol=1e-2).fit(X)
+        assert model.cluster_weights_.tolist() == np.bincount(model.labels_).tolist()
+        assert model.objective_ == pytest.approx(-model.score(X))
+
+
+def test_directions_far_from_each_other_are_split():
+    # Rows of many columns that share little have a mean much shorter than they are.
+    random = np.random.RandomState(0)
+    X = sp.random(400, 300, density=0.05, random_state=random, format="csr")
+    X = sp.vstack([X, sp.hstack([X[:, 150:], X[:, :150]])]).tocsr()
+    whole = DPMeans(1e6, divergence="cosine").fit(X).objective_ - 1e6
+    model = DPMeans(5.0, divergence="cosine").fit(X)
+    assert model.n_clusters_ > 5
+    assert model.objective_ < whole
+
+
 @given(seed=st.integers(0, 10**6), penalty=st.floats(1, 50))
 def test_whole_weights_are_repeats_and_zero_is_absence(seed, penalty):
     X = blobs(seed, 30, 2)

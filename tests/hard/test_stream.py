@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -60,12 +61,11 @@ def test_ids_are_born_kept_and_never_used_again():
     # Rows between clusters 0 and 1 join the two; their weight decides which id lives on.
     bridge = np.column_stack([np.linspace(0, 10, 4000), np.zeros(4000)])
     model.set_params(penalty=60_000.0)
-    model.penalty_ = 60_000.0
     model.partial_fit(bridge)
+    assert model.penalty_ == 60_000.0
     assert model.n_clusters_ == 1
     survivor = model.cluster_ids_.tolist()
-    model.penalty_ = 50.0
-    model.partial_fit(batch([3], 400, 2)[0])
+    model.set_params(penalty=50.0).partial_fit(batch([3], 400, 2)[0])
     assert survivor[0] in model.cluster_ids_
     gone = {0, 1, 2} - set(survivor)
     assert not gone & set(model.cluster_ids_.tolist())
@@ -105,3 +105,24 @@ def test_columns_must_stay_the_same():
     model = DPMeans(1.0).partial_fit(np.ones((3, 2)))
     with pytest.raises(ValueError, match="X has 3 features"):
         model.partial_fit(np.ones((3, 3)))
+
+
+def test_auto_needs_rows_that_differ_and_a_refused_batch_changes_nothing():
+    with pytest.raises(ValueError, match="first batch whose rows are all equal"):
+        DPMeans(random_state=0).partial_fit(np.ones((1, 2)))
+    model = DPMeans(random_state=0).partial_fit(batch([0, 1], 200, 0)[0])
+    before = model.penalty_, model.objective_
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((5, 2), np.nan))
+    assert (model.penalty_, model.objective_) == before
+
+
+def test_sparse_and_weighted_batches_are_the_same_stream():
+    X, _ = batch([0, 1, 2], 400, 3)
+    weight = np.random.RandomState(0).randint(1, 4, 400)
+    dense, sparse = DPMeans(60.0, random_state=0), DPMeans(60.0, random_state=0)
+    for part in np.array_split(np.arange(400), 4):
+        dense.partial_fit(X[part], sample_weight=weight[part])
+        sparse.partial_fit(sp.csr_matrix(X[part]), sample_weight=weight[part])
+    assert dense.cluster_weights_.sum() == weight.sum()
+    assert np.array_equal(dense.predict(X), sparse.predict(X))

@@ -14,7 +14,7 @@ Banerjee, Merugu, Dhillon and Ghosh, *Clustering with Bregman divergences*, JMLR
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,23 +61,20 @@ class Divergence:
 
     def check(self, X) -> None:
         """Raise a ValueError that names the first row and column outside the domain."""
-        values = X.data if sp.issparse(X) else X
-        bad = self.outside_domain(values)
         zero_is_bad = bool(self.outside_domain(np.zeros(1, dtype=np.float64))[0])
         if sp.issparse(X) and zero_is_bad and X.nnz < X.shape[0] * X.shape[1]:
             raise ValueError(
                 f"divergence={self.name!r} needs {self.domain}; a sparse table holds zeros"
             )
-        if not bad.any():
-            return
-        if sp.issparse(X):
-            entry = int(np.argmax(bad))
-            row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
-            column = int(X.indices[entry])
-            value = X.data[entry]
-        else:
-            row, column = (int(index) for index in np.unravel_index(np.argmax(bad), bad.shape))
-            value = X[row, column]
+        values = X.data[:, None] if sp.issparse(X) else X
+        for start, part in _blocks(values):
+            bad = np.argwhere(self.outside_domain(part))
+            if len(bad):
+                self._refuse(X, start + bad[0, 0], bad[0, 1], part[tuple(bad[0])])
+
+    def _refuse(self, X, row: int, column: int, value: float) -> NoReturn:
+        if sp.issparse(X):  # then the row is that of an entry
+            row, column = int(np.searchsorted(X.indptr, row, side="right")) - 1, int(X.indices[row])
         raise ValueError(
             f"divergence={self.name!r} needs {self.domain}; row {row}, column {column} is {value:g}"
         )
@@ -88,6 +85,9 @@ class SquaredEuclidean(Divergence):
 
     name = "sqeuclidean"
     is_metric = True
+
+    def check(self, X):
+        """Accept every number."""
 
     def row_cost(self, X):
         return _row_sums(X, np.square)
@@ -108,15 +108,19 @@ class Cosine(Divergence):
     domain = "rows that are not all zero"
 
     def check(self, X):
-        norm = _row_sums(X, np.square)
-        if not norm.all():
-            row = int(np.argmin(norm))
+        largest = _largest(X)
+        if not largest.all():
+            row = int(np.argmin(largest))
             raise ValueError(f"divergence='cosine' needs {self.domain}; row {row} is")
 
     def prepare(self, X):
         from sklearn.preprocessing import normalize
 
-        return normalize(X)
+        # First to a largest value of 1, so that squares neither overflow nor vanish.
+        inverse = 1.0 / _largest(X)
+        if sp.issparse(X):
+            return normalize((sp.diags(inverse).astype(X.dtype) @ X).tocsr(), copy=False)
+        return normalize(X * inverse[:, None].astype(X.dtype), copy=False)
 
     def row_cost(self, X):
         return np.ones(X.shape[0])
@@ -148,10 +152,16 @@ class KullbackLeibler(Divergence):
         return _row_sums(X, lambda x: xlogy(x, x) - x)
 
     def slope_offset(self, centers):
-        inside = np.maximum(centers, TINY)
+        # Relative to the center, because the divergence has no unit of its own.
+        floor = np.maximum(TINY * centers.mean(axis=1, keepdims=True), np.finfo(float).tiny)
+        inside = np.maximum(centers, floor)
         return np.log(inside), inside.sum(axis=1)
 
+    def means(self, weight, total):
+        return np.maximum(total, 0.0) / weight[:, None]
+
     def energy(self, weight, total):
+        total = np.maximum(total, 0.0)  # a difference of sums can miss 0 by rounding
         return -(xlogy(total, total / weight[:, None]) - total).sum(axis=1)
 
 
@@ -190,9 +200,26 @@ class Logistic(Divergence):
         inside = np.clip(centers, TINY, 1 - TINY)
         return np.log(inside) - np.log1p(-inside), -np.log1p(-inside).sum(axis=1)
 
+    def means(self, weight, total):
+        return np.clip(total / weight[:, None], 0.0, 1.0)
+
     def energy(self, weight, total):
-        mean = np.clip(total / weight[:, None], 0.0, 1.0)
+        mean = self.means(weight, total)
         return -weight * (xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)).sum(axis=1)
+
+
+def _blocks(X: np.ndarray):
+    """Yield (start, rows) of blocks of a table, small beside it."""
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        yield start, X[start : start + step]
+
+
+def _largest(X) -> np.ndarray:
+    """Return the largest absolute value in each row, in float64."""
+    if sp.issparse(X):
+        return abs(X).max(axis=1).toarray().ravel().astype(np.float64)
+    return np.concatenate([np.abs(part).max(axis=1) for _, part in _blocks(X)]).astype(np.float64)
 
 
 def _row_sums(X, function) -> np.ndarray:
@@ -201,11 +228,7 @@ def _row_sums(X, function) -> np.ndarray:
         transformed = X.copy()
         transformed.data = function(X.data.astype(np.float64))
         return np.asarray(transformed.sum(axis=1)).ravel()
-    block = max(1, 2**20 // max(1, X.shape[1]))
-    parts = [
-        function(X[start : start + block].astype(np.float64)).sum(axis=1)
-        for start in range(0, X.shape[0], block)
-    ]
+    parts = [function(part.astype(np.float64)).sum(axis=1) for _, part in _blocks(X)]
     return np.concatenate(parts)
 
 

@@ -38,13 +38,13 @@ from countless.hard.farthest import farthest_first_penalty
 from countless.hard.nearest import Nearest
 from countless.hard.penalty import penalty_path
 from countless.hard.refine import refine as refine_clusters
-from countless.hard.stream import resume_stream, start_stream, update_stream
+from countless.hard.stream import Stream, resume_stream, start_stream, update_stream
 from countless.rows import MemoryRows, Summary, open_rows
 
 ORDERS = ("given", "random", "farthest")
-# Tables of up to this many rows are refined until no move helps; larger ones until moves gain
-# little.
-SMALL_TABLE = 10_000
+# Tables of up to so many rows and cells are refined until no move helps; larger ones until moves
+# gain little.
+SMALL_ROWS, SMALL_CELLS = 10_000, 2_000_000
 LARGE_TABLE_TOL = 1e-3
 
 
@@ -81,18 +81,20 @@ def dp_means(
     on_pass : callable
         Told the objective and the number of clusters after each pass.
     """
-    rank = visiting_order(order, rows.n_rows, random)
-    if not refine:
-        return algorithm1(rows, penalty, rank=rank, max_iter=max_iter, on_pass=on_pass)
-    if start is None:
-        summary = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
-        nearest = Nearest(rows, rows.means(summary))
-        summary = one_pass(nearest, summary, penalty, rank)
-    else:
+    if refine and start is not None:
         labels = start.astype(np.int32)
         summary = rows.summary(labels, int(labels.max()) + 1)
         nearest = Nearest(rows, rows.means(summary))
         nearest.labels = labels
+        return refine_clusters(
+            rows, nearest, summary, penalty, tol=tol, max_iter=max_iter, on_pass=on_pass
+        )
+    rank = visiting_order(order, rows.n_rows, random)
+    if not refine:
+        return algorithm1(rows, penalty, rank=rank, max_iter=max_iter, on_pass=on_pass)
+    summary = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
+    nearest = Nearest(rows, rows.means(summary))
+    summary = one_pass(nearest, summary, penalty, rank)
     return refine_clusters(
         rows, nearest, summary, penalty, tol=tol, max_iter=max_iter, on_pass=on_pass
     )
@@ -117,7 +119,9 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_number(value) -> bool:
     """Tell whether a parameter is a finite number of at least 0."""
-    return isinstance(value, Real) and bool(0 <= float(value) < np.inf)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return 0 <= float(value) < np.inf
 
 
 class DPMeans(
@@ -152,10 +156,11 @@ class DPMeans(
         Runs, of which the one with the lowest objective is kept. Runs after the first take rows in
         random order or, when refining, start around random rows.
     max_iter : int, default=300
-        Passes over the rows at most.
+        Passes over the rows at most; a round of refinement that has begun is finished.
     tol : float, optional
         Refinement stops when a round lowers the objective by less than this share of it. 0 goes on
-        until no move helps. The default is 0 up to 10,000 rows and 1e-3 beyond.
+        until no move helps. The default is 0 up to 10,000 rows and 2 million cells, and 1e-3
+        beyond.
     random_state : int, RandomState instance or None, default=None
         Decides random orders, and the sample that 'auto' takes of a long table.
     n_jobs : int, default=None
@@ -206,6 +211,10 @@ class DPMeans(
     True
     """
 
+    _stream: Stream
+    penalty_: float
+    objective_history_: np.ndarray
+
     def __init__(
         self,
         penalty="auto",
@@ -246,6 +255,7 @@ class DPMeans(
         self
         """
         self._check_parameters()
+        self.__dict__.pop("path_", None)  # another fit's
         X, weight = self._check_rows(X, sample_weight, reset=True)
         random = check_random_state(self.random_state)
         penalty, start = self._resolve_penalty(X, weight, random, refine=self.refine)
@@ -295,24 +305,24 @@ class DPMeans(
         X, weight = self._check_rows(X, sample_weight, reset=first)
         weight = check_weight(weight, X.shape[0])
         random = check_random_state(self.random_state)
-        if first:
-            self.penalty_ = self._resolve_penalty(X, weight, random, refine=True)[0]
-            self._stream = start_stream(X.shape[1])
-            self.objective_history_ = np.empty(0)
-        elif isinstance(self.penalty, str):
-            seen = self._stream.items.weight.sum()
-            self.penalty_ *= (seen + weight.sum()) / seen
-        self._stream, clusters = update_stream(
-            self._stream,
-            X,
-            weight,
-            get_divergence(self.divergence),
-            self.penalty_,
-            seed=int(random.randint(2**31 - 1)),
-        )
+        stream = start_stream(X.shape[1]) if first else self._stream
+        if isinstance(self.penalty, str) and not first:
+            seen = stream.items.weight.sum()
+            penalty = self.penalty_ * (seen + weight.sum()) / seen
+        else:
+            penalty = self._resolve_penalty(X, weight, random, refine=True)[0]
+            if isinstance(self.penalty, str) and not len(self.path_.breakpoints):
+                raise ValueError(
+                    "penalty='auto' cannot be found on a first batch whose rows are all equal; "
+                    "give a larger batch or a number"
+                )
+        divergence, seed = get_divergence(self.divergence), int(random.randint(2**31 - 1))
+        self._stream, clusters = update_stream(stream, X, weight, divergence, penalty, seed=seed)
+        self.penalty_ = penalty
         self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
         self.n_clusters_ = len(self.cluster_ids_)
-        self.objective_history_ = np.append(self.objective_history_, self.objective_)
+        history = np.empty(0) if first else self.objective_history_
+        self.objective_history_ = np.append(history, self.objective_)
         self.n_iter_ = len(self.objective_history_)
         self.converged_ = True
         self.labels_ = self.cluster_ids_[self._nearest(X).labels]
@@ -349,7 +359,8 @@ class DPMeans(
             return -rows.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
-        if self.penalty != "auto" and not _is_number(self.penalty):
+        auto = isinstance(self.penalty, str) and self.penalty == "auto"
+        if not auto and not _is_number(self.penalty):
             raise ValueError(
                 f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
             )
@@ -357,6 +368,8 @@ class DPMeans(
         if self.order not in ORDERS:
             known = ", ".join(repr(order) for order in ORDERS)
             raise ValueError(f"order must be one of {known}; got {self.order!r}")
+        if not isinstance(self.refine, bool | np.bool_):
+            raise ValueError(f"refine must be True or False; got {self.refine!r}")
         for name in ("n_init", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
@@ -408,7 +421,8 @@ class DPMeans(
         """Return the best of ``n_init`` runs, and its sums in the rows' own coordinates."""
         tol = self.tol
         if tol is None:
-            tol = 0.0 if X.shape[0] <= SMALL_TABLE else LARGE_TABLE_TOL
+            small = X.shape[0] <= SMALL_ROWS and X.shape[0] * X.shape[1] <= SMALL_CELLS
+            tol = 0.0 if small else LARGE_TABLE_TOL
         with open_rows(X, weight, get_divergence(self.divergence), self.n_jobs) as rows:
             settings = {
                 "refine": self.refine,
@@ -449,7 +463,7 @@ class DPMeans(
                 f"DPMeans stopped at max_iter={self.max_iter} passes before it had converged; "
                 "raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
             )
 
     def _nearest(self, X) -> Nearest:

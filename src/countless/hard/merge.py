@@ -63,4 +63,4 @@ def _candidate_pairs(rows: MemoryRows, summary: Summary) -> np.ndarray:
 
     chunks = [(start, min(start + CHUNK, k)) for start in range(0, k, CHUNK)]
     found = np.sort(np.concatenate(rows.each(cheapest, chunks)), axis=1)
-    return np.unique(found, axis=0)
+    return np.unique(found[found[:, 0] != found[:, 1]], axis=0)

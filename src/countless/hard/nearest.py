@@ -12,6 +12,7 @@ import numpy as np
 from countless.hard.products import Products
 from countless.kernels.assign import (
     FAR,
+    MOST,
     UNSETTLED,
     filter_rows,
     mark_far,
@@ -95,7 +96,7 @@ class Nearest:
             self._lists = self._neighbours(centers, local)
         self._local = local
         neighbours, gaps = self._lists
-        others = drift[neighbours].max(axis=1) if local else _largest_of_others(drift)
+        others = drift[neighbours].max(axis=1, initial=0.0) if local else _largest_of_others(drift)
         limit = np.full(rows.block_size, len(centers))
 
         def work(start, stop):
@@ -179,7 +180,8 @@ class Nearest:
         nothing is known.
         """
         step = np.linalg.norm(centers - self.centers[ancestor], axis=1) * (1 + 1e-12)
-        np.maximum(self.lower - np.float32(step.max() * (1 + 1e-6)), 0.0, out=self.lower)
+        self.lower -= np.float32(min(step.max() * (1 + 1e-6), MOST))
+        np.maximum(self.lower * np.float32(1 - 1e-6), 0.0, out=self.lower)
         changed = (step > 0)[labels]
         self.upper[changed] = np.inf
         self.lower[changed] = 0.0
@@ -195,8 +197,8 @@ class Nearest:
             part = slice(at, at + step)
             score, norm, error = products.scores(ids[part])
             pick_nearest(
-                rows.form, ids[part], rows.weight, form, score, norm, error, rows.unit**2, first,
-                limit[part], penalty, self.labels, self.upper, self.lower, far[part],
+                rows.form, ids[part], rows.weight, form, score, norm, error, products.unit**2,
+                first, limit[part], penalty, self.labels, self.upper, self.lower, far[part],
             )  # fmt: skip
         return far
 
@@ -251,9 +253,8 @@ class Nearest:
             order = np.argsort(found, axis=1)
             found = np.take_along_axis(found, order, axis=1)
             neighbours[start:stop] = np.take_along_axis(nearest, order, axis=1)[:, :listed]
-            gaps[start:stop] = np.sqrt(np.maximum(found - error, 0.0)) * (
-                self.rows.unit * (1 - 1e-6)
-            )
+            gap = np.sqrt(np.maximum(found - error, 0.0)) * (self.rows.unit * (1 - 1e-6))
+            gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
         self.rows.each(work, [(at, min(at + 128, k)) for at in range(0, k, 128)])
         return neighbours, gaps

@@ -44,7 +44,7 @@ class Products:
 
     def __init__(self, rows: MemoryRows, centers: np.ndarray, *, sketch: bool = True):
         self.rows = rows
-        self.slope, self.offset = rows.product_form(centers)
+        self.unit, self.slope, self.offset = rows.product_form(centers)
         self.basis = self._few_directions() if sketch and rows.by_differences else None
         self.outside = 0.0  # the farthest that a center lies outside the span of the basis
         if self.basis is not None:
@@ -57,7 +57,7 @@ class Products:
 
     def scores(self, ids: np.ndarray) -> Scores:
         """Compare some rows with all centers."""
-        tile = self.rows.tile(ids)
+        tile = self.rows.tile(ids, self.unit)
         values = tile.values
         rounding = (self.rows.n_features + 8) * np.finfo(self.slope.dtype).eps
         error = rounding * (np.abs(tile.norm) + np.abs(self.offset).max(initial=0.0))
@@ -73,7 +73,7 @@ class Products:
 
     def _few_directions(self) -> np.ndarray | None:
         """Return the main directions of the centers, if few hold nearly all of their variance."""
-        if len(self.slope) < MANY_CENTERS:
+        if len(self.slope) < max(MANY_CENTERS, 2 * self.rows.n_features):
             return None
         spread, directions = np.linalg.eigh(self.slope.T.astype(np.float64) @ self.slope)
         outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()

@@ -54,6 +54,7 @@ class Refiner:
         self.summary = summary
         self.penalty = penalty
         self.rounding = ROUNDING * abs(rows.total_cost)
+        self.n_passes = 0
 
     @property
     def n_clusters(self) -> int:
@@ -65,6 +66,7 @@ class Refiner:
 
     def settle_rows(self, *, local: bool = False) -> bool:
         """Move rows to their nearest center and centers to their mean; tell if a label changed."""
+        self.n_passes += 1
         self.nearest.assign(self.rows.means(self.summary), local=local)
         self.summary = self.nearest.summarise(self.summary)
         return self.nearest.n_changed > 0
@@ -126,8 +128,14 @@ class Refiner:
             return True
         self.nearest.restart(labels, self.rows.means(summary))
         self.nearest.assign(self.nearest.centers, local=local)
-        self.summary = summary
+        self.summary = self.nearest.summarise(summary)
         return False
+
+    def deep(self) -> int:
+        """Return how many clusters the deepest venture makes, within the room of the table."""
+        many = max(DEEP_FACTOR * self.n_clusters, min(DEEP_CLUSTERS, self.rows.n_rows // 4))
+        room = self.rows.n_bytes // (8 * self.rows.n_features)
+        return min(many, max(2 * self.n_clusters, room))
 
     def move_rows(self) -> int:
         """Move single rows, the most profitable ones first; return how many."""
@@ -149,7 +157,7 @@ class Refiner:
             before = [(weight[a], total[a])] + ([] if opens else [(weight[to], total[to])])
             change = self.penalty if opens else 0.0
             change += _energies(energy, [left, joined]) - _energies(energy, before)
-            if change >= -self.rounding:
+            if not change < -self.rounding:
                 continue
             if opens:
                 to = len(weight)
@@ -179,7 +187,7 @@ class Refiner:
         lightest = weight.min()
         price = self.penalty * rows.divergence.scale
         products = Products(rows, nearest.centers, sketch=False)
-        unit = rows.unit**2
+        unit = products.unit**2
 
         def look(start, stop):
             own, w = weight[nearest.labels[start:stop]], rows.weight[start:stop]
@@ -199,7 +207,7 @@ class Refiner:
             gain = np.maximum(gain, opening)
             return ids[gain > 0], target[gain > 0], gain[gain > 0]
 
-        step = max(LEAST_TILE_ROWS, TILE_VALUES // self.n_clusters)
+        step = min(max(LEAST_TILE_ROWS, TILE_VALUES // self.n_clusters), rows.block_size)
         parts = [(at, min(at + step, rows.n_rows)) for at in range(0, rows.n_rows, step)]
         found = rows.each(look, parts)
         ids, target, gain = (np.concatenate(part) for part in zip(*found, strict=True))
@@ -231,8 +239,9 @@ def refine(
 
     note(refiner.objective)
     converged = False
-    while not converged and len(history) < max_iter:
+    while not converged and refiner.n_passes < max_iter:
         start = history[-1]
+        little = tol * abs(start) + refiner.rounding * (tol > 0)
         # Rows of very many clusters look around their own cluster only; the last pass looks
         # everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
@@ -245,20 +254,18 @@ def refine(
             continue
         refiner.merge()
         changed = True
-        while changed and len(history) < max_iter:
+        while changed and refiner.n_passes < max_iter:
             changed = refiner.settle_rows(local=local)
             note(refiner.objective)
-            changed = changed and history[-2] - history[-1] > tol * start
-        if start - history[-1] > tol * start:
+            changed = changed and history[-2] - history[-1] > little
+        if start - history[-1] > little:
             continue
-        k = refiner.n_clusters
         found = not local and refiner.move_rows() > 0
-        found = found or refiner.venture(BOLD * penalty, k + 1, local=local)
+        found = found or refiner.venture(BOLD * penalty, refiner.n_clusters + 1, local=local)
         if not found and not local:
-            deep = max(DEEP_FACTOR * k, min(DEEP_CLUSTERS, rows.n_rows // 4))
-            found = refiner.venture(0.0, deep, local=local)
+            found = refiner.venture(0.0, refiner.deep(), local=local)
         note(refiner.objective)
-        converged = not found or start - history[-1] <= tol * start
+        converged = not found or start - history[-1] <= little
     note(refiner.finish())
     return Clustering(
         nearest.labels,
@@ -266,7 +273,7 @@ def refine(
         refiner.summary,
         history[-1],
         history,
-        len(history),
+        1 + refiner.n_passes,
         converged,
         nearest.n_computed / nearest.n_possible,
     )

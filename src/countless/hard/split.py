@@ -52,14 +52,15 @@ def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> 
 
         return rows.sums(add, len(cluster))
 
-    mean = divergence.means(*whole)
+    mean = whole.total / whole.weight[:, None]
     # The farthest row points along the cluster; a step of power iteration turns that towards its
     # main direction.
     normal = rows.take(farthest[cluster])
     normal -= rows.origin
     normal -= mean
+    _to_unit_length(normal)
     normal = beyond(normal, _row_products(normal, mean), spread=True).total
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
+    _to_unit_length(normal)
     far = beyond(normal, _row_products(normal, mean))
     del mean
     for _ in range(PASSES):
@@ -75,6 +76,13 @@ def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> 
     energy = divergence.energy
     gain = energy(*whole) - energy(*_filled(near, proper)) - energy(*_filled(far, proper))
     return Halves(cluster, np.where(proper, gain, -np.inf), near, far, side)
+
+
+def _to_unit_length(directions: np.ndarray) -> None:
+    """Scale rows to length 1, whatever their scale; rows of zeros stay."""
+    tiny = np.finfo(float).tiny
+    directions /= np.maximum(np.abs(directions).max(axis=1, keepdims=True), tiny)
+    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), tiny)
 
 
 def _row_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -13,11 +13,22 @@ from numba import njit
 
 from countless.kernels.rows import divergence
 
-UP = 1.0 + 2.0**-22
-DOWN = 1.0 - 2.0**-22
+LEAST, MOST = 2.0**-120, 2.0**126
 
 # What filter_rows decides about a row.
 SETTLED, UNSETTLED, FAR = 0, 1, 2
+
+
+@njit(nogil=True, cache=True)
+def above(value):
+    """Round a distance up to float32."""
+    return np.float32(value * (1.0 + 2.0**-22) + LEAST)
+
+
+@njit(nogil=True, cache=True)
+def below(value):
+    """Round a distance down to float32, and negative ones to 0."""
+    return np.float32(max(0.0, min(value, MOST) * (1.0 - 2.0**-22) - LEAST))
 
 
 @njit(nogil=True, cache=True)
@@ -43,8 +54,8 @@ def filter_rows(
         if not local:
             clear = max(clear, gaps[own, 0] - reach)
         if reach < clear and weight[i] * reach * reach <= penalty:
-            upper[i] = np.float32(reach * UP)
-            lower[i] = np.float32(clear * DOWN)
+            upper[i] = above(reach)
+            lower[i] = below(clear)
             verdict[i - start] = SETTLED
             continue
         value = divergence(rows, i, centers, own)
@@ -56,8 +67,8 @@ def filter_rows(
             # Every center closer than this row's own is within twice the row's distance of it.
             radius = 2.0 * reach
             if not (local or radius < gaps[own, listed]):
-                upper[i] = np.float32(reach * UP)
-                lower[i] = np.float32(clear * DOWN)
+                upper[i] = above(reach)
+                lower[i] = below(clear)
                 verdict[i - start] = UNSETTLED
                 continue
             best = own
@@ -81,8 +92,8 @@ def filter_rows(
             labels[i] = best
             value = best_value
             reach = np.sqrt(value)
-        upper[i] = np.float32(reach * UP)
-        lower[i] = np.float32(max(0.0, clear) * DOWN)
+        upper[i] = above(reach)
+        lower[i] = below(clear)
         verdict[i - start] = FAR if weight[i] * value > penalty else SETTLED
     return computed
 
@@ -120,7 +131,7 @@ def pick_nearest(
             best_value = np.float64(upper[i]) * np.float64(upper[i])
             runner_up = np.float64(lower[i]) * np.float64(lower[i])
         least = _least(row, limit[r]) if limit[r] > 0 else np.inf
-        if unit * (floor + least) <= best_value:
+        if limit[r] > 0 and unit * (floor + least) <= best_value:
             if best >= 0:
                 best_value = divergence(rows, i, centers, best)
             c = 0
@@ -148,8 +159,8 @@ def pick_nearest(
                             runner_up = min(runner_up, value)
         runner_up = min(runner_up, max(0.0, unit * (floor + _least(row, row.shape[0]))))
         labels[i] = best
-        upper[i] = np.float32(np.sqrt(best_value) * UP)
-        lower[i] = np.float32(np.sqrt(runner_up) * DOWN)
+        upper[i] = above(np.sqrt(best_value))
+        lower[i] = below(np.sqrt(runner_up))
         far[r] = weight[i] * best_value > penalty
 
 

@@ -55,8 +55,7 @@ class MemoryRows:
         What squared Euclidean distances are computed about: the mean, so that far-off data loses no
         digits; else 0.
     unit : float
-        The length that tiles are measured in: about the distance of rows from the origin, so that
-        float32 has room.
+        About the distance of rows from the origin: products in this unit fit into float32.
     total_cost : float
         The weighted sum of the rows' own parts of the divergence.
     """
@@ -74,6 +73,7 @@ class MemoryRows:
         # Unit rows, or rows seen from their mean, are compared by differences; the rest by their
         # linear form.
         self.is_sparse = sp.issparse(X)
+        self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
         self.by_differences = divergence.is_metric and not self.is_sparse
         if self.is_sparse:
             cost = divergence.row_cost(X)
@@ -125,7 +125,8 @@ class MemoryRows:
 
     def sums(self, add: Callable[[int, int, Summary], None], n_clusters: int) -> Summary:
         """Let ``add(start, stop, part)`` sum up stretches of rows, and add those sums up."""
-        stretches = min(max(self.n_rows // (ROWS_A_CLUSTER * n_clusters), 1), STRETCHES)
+        room = self.n_bytes // (4 * 8 * n_clusters * self.n_features)
+        stretches = max(min(self.n_rows // (ROWS_A_CLUSTER * n_clusters), room, STRETCHES), 1)
         step = self.block_size * max(1, -(-self.n_rows // (stretches * self.block_size)))
 
         def stretch(start):
@@ -159,17 +160,19 @@ class MemoryRows:
         scale = self.divergence.scale
         return Linear(scale * slope, scale * offset)
 
-    def product_form(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (slope, offset) of centers in a tile's coordinates; slope has the tile's type."""
+    def product_form(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit."""
         if self.by_differences:
-            seen = (values - self.origin) / self.unit
+            seen = values - self.origin
+            unit = max(self.unit, float(np.abs(seen).max(initial=0.0)))
+            seen /= unit
             offset = np.einsum("ij,ij->i", seen, seen)
-            return (2.0 * seen).astype(np.float32), offset.astype(np.float32)
+            return unit, (2.0 * seen).astype(np.float32), offset.astype(np.float32)
         linear = self.centers(values)
-        return linear.slope, linear.offset
+        return 1.0, linear.slope, linear.offset
 
-    def tile(self, ids: np.ndarray) -> Tile:
-        """Return some rows for a product with centers."""
+    def tile(self, ids: np.ndarray, unit: float = 1.0) -> Tile:
+        """Return some rows, in some unit of length, for a product with centers."""
         if self.is_sparse:
             values = self.X[ids]
             length = np.sqrt(np.asarray(values.multiply(values).sum(axis=1), dtype=float).ravel())
@@ -178,7 +181,7 @@ class MemoryRows:
         kind = np.float32 if self.by_differences else np.float64
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
-        gather(self.X, ids, self.origin, 1.0 / self.unit, values, squares)
+        gather(self.X, ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else self.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 
