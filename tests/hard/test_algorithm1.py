@@ -121,6 +121,15 @@ def test_farthest_order_opens_at_the_farthest_row():
     assert labels.tolist() == [0, 1, 2, 0]
 
 
+@given(seed=st.integers(0, 10**6), n_rows=st.integers(2, 100), penalty=st.floats(0.5, 30))
+def test_farthest_order_does_not_depend_on_the_rows_order(seed, n_rows, penalty):
+    X = table(seed, n_rows, 2, "sqeuclidean")
+    shuffle = np.random.RandomState(seed).permutation(n_rows)
+    model = DPMeans(penalty, refine=False, order="farthest")
+    labels = model.fit(X).labels_
+    assert np.array_equal(model.fit(X[shuffle]).labels_, by_first_appearance(labels[shuffle]))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_order_is_the_serial_loop_over_shuffled_rows(seed):
     X = table(seed, 150, 2, "sqeuclidean")

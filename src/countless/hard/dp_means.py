@@ -150,8 +150,9 @@ class DPMeans(
         The order in which rows may open clusters in a pass: as given, at random, or the farthest
         first.
     refine : bool, default=True
-        Go on with merges, splits and moves of single rows, all lowering the objective, until none
-        helps. False is Algorithm 1 of Kulis and Jordan to the letter.
+        Go on with merges, splits and moves of single rows, and with ventures that are taken back
+        unless they pay, until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
+        to the letter.
     n_init : int, default=1
         Runs, of which the one with the lowest objective is kept. Runs after the first take rows in
         random order or, when refining, start around random rows.
@@ -245,10 +246,12 @@ class DPMeans(
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            float32 and float64 are used as they are.
+            float32 and float64 are used as they are, but for the cosine, which copies them to unit
+            length. Sparse rows are compared about zero: take a large offset out of a column first.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is as good as absent; it is labelled all the same.
+            A row of weight 0 is as good as absent (the others are copied); it is labelled all the
+            same, after the rest.
 
         Returns
         -------

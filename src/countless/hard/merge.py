@@ -8,7 +8,8 @@ from countless.rows import MemoryRows, Summary
 
 # Partners looked at for each cluster where the second order only estimates what a merge costs.
 PARTNERS = 8
-CHUNK = 128
+# Costs that are held at once.
+CHUNK_VALUES = 2**17
 MANY_CLUSTERS = 1024
 
 
@@ -61,6 +62,7 @@ def _candidate_pairs(rows: MemoryRows, summary: Summary) -> np.ndarray:
         nearest = np.argpartition(cost, partners - 1, axis=1)[:, :partners]
         return np.column_stack([np.repeat(part, partners), nearest.ravel()])
 
-    chunks = [(start, min(start + CHUNK, k)) for start in range(0, k, CHUNK)]
+    step = max(16, CHUNK_VALUES // k)
+    chunks = [(start, min(start + step, k)) for start in range(0, k, step)]
     found = np.sort(np.concatenate(rows.each(cheapest, chunks)), axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)

@@ -24,7 +24,7 @@ from countless.rows import MemoryRows, Summary
 # Products held at once: what fits the cache, but rows enough to make a matrix product worth its
 # preparation.
 TILE_VALUES = 2**17
-LEAST_TILE_ROWS = 256
+LEAST_TILE_ROWS = 128
 # Measuring one center costs about this many entries of a matrix product, so longer lists do not
 # pay.
 PRODUCTS_A_CENTER = 8
@@ -99,8 +99,10 @@ class Nearest:
         others = drift[neighbours].max(axis=1, initial=0.0) if local else _largest_of_others(drift)
         limit = np.full(rows.block_size, len(centers))
 
+        verdicts = np.full(rows.n_rows, UNSETTLED, dtype=np.uint8)
+
         def work(start, stop):
-            verdict = np.full(stop - start, UNSETTLED, dtype=np.uint8)
+            verdict = verdicts[start:stop]
             computed = 0
             if rows.divergence.is_metric:
                 computed = filter_rows(
@@ -112,13 +114,25 @@ class Nearest:
             self.labels[ids] = -1
             far = self._compare(ids, form, products, 0, limit, penalty)
             verdict[unsettled[far]] = FAR
-            return start + np.flatnonzero(verdict == FAR), computed + len(ids) * len(centers)
+            return computed + len(ids) * len(centers)
 
-        answers = rows.each(work, rows.blocks())
-        self.centers = centers
-        self.n_computed += sum(computed for _, computed in answers)
+        self.n_computed += sum(rows.each(work, rows.blocks()))
         self.n_possible += rows.n_rows * len(centers)
-        return np.concatenate([far for far, _ in answers])
+        self.centers = centers
+        return self._places(verdicts, FAR)
+
+    def _places(self, verdicts: np.ndarray, wanted: int) -> np.ndarray:
+        """Return the rows with a verdict; there may be almost as many as there are rows."""
+        narrow = self.rows.n_rows < 2**31
+        places = np.empty(
+            np.count_nonzero(verdicts == wanted), dtype=np.int32 if narrow else np.int64
+        )
+        filled = 0
+        for start, stop in self.rows.blocks():
+            found = np.flatnonzero(verdicts[start:stop] == wanted)
+            places[filled : filled + len(found)] = start + found
+            filled += len(found)
+        return places
 
     def open(self, far: np.ndarray, penalty: float, rank) -> None:
         """Let far rows open clusters in the order of their rank, as a serial loop would.
@@ -146,7 +160,7 @@ class Nearest:
         self.n_computed += rows.n_rows * len(openers)
         self.n_possible += rows.n_rows * len(openers)
 
-    def summarise(self, before: Summary) -> Summary:
+    def summarise(self, before: Summary | None) -> Summary:
         """Return what clusters hold, given what they held before `assign`; forget empty ones.
 
         Only rows with a new label are added up, unless they are many; all rows are now and then,
@@ -156,7 +170,8 @@ class Nearest:
         self.n_changed = int(np.count_nonzero(changed))
         self._n_summaries += 1
         summary = None
-        if REFRESH_SHARE * self.n_changed <= self.rows.n_rows and self._n_summaries % REFRESH_EVERY:
+        few = REFRESH_SHARE * self.n_changed <= self.rows.n_rows
+        if before is not None and few and self._n_summaries % REFRESH_EVERY:
             ids = np.flatnonzero(changed)
             summary = self.rows.move(before, ids, self._before, self.labels, self.n_clusters)
             # What is left of a cluster that lost all its rows may be rounding.
@@ -256,7 +271,8 @@ class Nearest:
             gap = np.sqrt(np.maximum(found - error, 0.0)) * (self.rows.unit * (1 - 1e-6))
             gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-        self.rows.each(work, [(at, min(at + 128, k)) for at in range(0, k, 128)])
+        step = max(16, TILE_VALUES // k)
+        self.rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
         return neighbours, gaps
 
 

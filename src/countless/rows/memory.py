@@ -22,7 +22,8 @@ from countless.kernels.statistics import add_block, gather, move_rows
 # Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally
 # busy.
 BLOCK_VALUES = 2**20
-LARGEST_BLOCK = 2**14
+SMALLEST_BLOCK, LARGEST_BLOCK = 2**6, 2**14
+FEWEST_BLOCKS = 16
 # Stretches of the table that are summed up apart: at most so many, and each with so many rows for
 # every cluster at least, so that adding their sums up is cheap beside making them.
 STRETCHES = 64
@@ -66,8 +67,9 @@ class MemoryRows:
         self.n_rows, self.n_features = X.shape
         self.weight = np.broadcast_to(np.ones(1), self.n_rows) if weight is None else weight
         self._pool = pool
-        size = 2 ** int(np.log2(max(1, BLOCK_VALUES // self.n_features)))
-        self.block_size = int(min(max(size, 64), LARGEST_BLOCK))
+        # A power of two: as large as cheap calls want it, and as small as threads in plenty do.
+        most = min(BLOCK_VALUES // self.n_features, self.n_rows // FEWEST_BLOCKS, LARGEST_BLOCK)
+        self.block_size = 2 ** int(np.log2(max(most, SMALLEST_BLOCK)))
         self.origin = np.zeros(self.n_features)
         self.unit = 1.0
         # Unit rows, or rows seen from their mean, are compared by differences; the rest by their
