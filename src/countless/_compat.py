@@ -17,9 +17,8 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
         return method
 
 
-OnPass = Callable[
-    [float, int], None
-]  # told the objective and the number of clusters after each pass
+# Told the objective and the number of clusters after each pass.
+OnPass = Callable[[float, int], None]
 
 
 def ignore_pass(objective: float, n_clusters: int) -> None:

@@ -62,7 +62,7 @@ def _candidate_pairs(rows: MemoryRows, summary: Summary) -> np.ndarray:
         nearest = np.argpartition(cost, partners - 1, axis=1)[:, :partners]
         return np.column_stack([np.repeat(part, partners), nearest.ravel()])
 
-    step = max(16, CHUNK_VALUES // k)
+    step = max(64, CHUNK_VALUES // k)
     chunks = [(start, min(start + step, k)) for start in range(0, k, step)]
     found = np.sort(np.concatenate(rows.each(cheapest, chunks)), axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)

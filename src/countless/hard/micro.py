@@ -151,9 +151,13 @@ def _centers_of_sample(X, weight, divergence, sampled, n_micro, n_jobs):
                 break
             seeds = sample_positions(cost, n_micro // (2 * SEED_DRAWS), draw)
             centers = _distinct(np.vstack([centers, rows.take(seeds)]))
-        for _ in range(PASSES):
-            centers = rows.means(_assign(rows, centers)[1])
-    return centers
+        nearest = Nearest(rows, centers)
+        nearest.assign(centers)
+        summary = nearest.summarise(None)
+        for _ in range(PASSES - 1):
+            nearest.assign(rows.means(summary), local=True)
+            summary = nearest.summarise(summary)
+        return rows.means(summary)
 
 
 def _divergence(rows: MemoryRows, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:

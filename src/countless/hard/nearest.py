@@ -24,7 +24,7 @@ from countless.rows import MemoryRows, Summary
 # Products held at once: what fits the cache, but rows enough to make a matrix product worth its
 # preparation.
 TILE_VALUES = 2**17
-LEAST_TILE_ROWS = 128
+LEAST_TILE_ROWS = 256
 # Measuring one center costs about this many entries of a matrix product, so longer lists do not
 # pay.
 PRODUCTS_A_CENTER = 8
@@ -93,12 +93,11 @@ class Nearest:
             self.lower[:] = 0.0
         # A local search goes on with its lists while the clusters stay the same.
         if not (local and self._local and self._lists):
-            self._lists = self._neighbours(centers, local)
+            self._lists = self._neighbours(centers, local=local)
         self._local = local
         neighbours, gaps = self._lists
         others = drift[neighbours].max(axis=1, initial=0.0) if local else _largest_of_others(drift)
         limit = np.full(rows.block_size, len(centers))
-
         verdicts = np.full(rows.n_rows, UNSETTLED, dtype=np.uint8)
 
         def work(start, stop):
@@ -114,24 +113,18 @@ class Nearest:
             self.labels[ids] = -1
             far = self._compare(ids, form, products, 0, limit, penalty)
             verdict[unsettled[far]] = FAR
-            return computed + len(ids) * len(centers)
+            return computed + len(ids) * len(centers), np.count_nonzero(verdict == FAR)
 
-        self.n_computed += sum(rows.each(work, rows.blocks()))
+        computed, n_far = zip(*rows.each(work, rows.blocks()), strict=True)
+        self.n_computed += sum(computed)
         self.n_possible += rows.n_rows * len(centers)
         self.centers = centers
-        return self._places(verdicts, FAR)
-
-    def _places(self, verdicts: np.ndarray, wanted: int) -> np.ndarray:
-        """Return the rows with a verdict; there may be almost as many as there are rows."""
-        narrow = self.rows.n_rows < 2**31
-        places = np.empty(
-            np.count_nonzero(verdicts == wanted), dtype=np.int32 if narrow else np.int64
-        )
-        filled = 0
-        for start, stop in self.rows.blocks():
-            found = np.flatnonzero(verdicts[start:stop] == wanted)
-            places[filled : filled + len(found)] = start + found
-            filled += len(found)
+        # There may be almost as many far rows as rows, so their places are kept narrow.
+        ends = np.cumsum(n_far)
+        places = np.empty(ends[-1], dtype=np.int32 if rows.n_rows < 2**31 else np.int64)
+        for (start, stop), count, end in zip(rows.blocks(), n_far, ends, strict=True):
+            if count:
+                places[end - count : end] = start + np.flatnonzero(verdicts[start:stop] == FAR)
         return places
 
     def open(self, far: np.ndarray, penalty: float, rank) -> None:
@@ -238,7 +231,7 @@ class Nearest:
             waiting = waiting[far]
         return np.concatenate(openers)
 
-    def _neighbours(self, centers: np.ndarray, always: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _neighbours(self, centers: np.ndarray, *, local: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return for each center the nearest others and their distances, rounded down.
 
         The last column of the distances covers all centers that are not listed.
@@ -247,15 +240,15 @@ class Nearest:
         if k == 1:
             return np.empty((1, 0), dtype=np.int32), np.full((1, 1), np.inf, dtype=np.float32)
         # Worth its k^2 products and comparisons only where rows far outnumber centers.
-        worth = always or k * k <= 16 * self.rows.n_rows
+        worth = local or k * k <= 16 * self.rows.n_rows
         if not (self.rows.divergence.is_metric and worth):
             return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
         # A local search may overlook a center, so it need not look so closely.
-        kind = np.float32 if always else np.float64
+        kind = np.float32 if local else np.float64
         shifted: np.ndarray = ((centers - self.rows.origin) / self.rows.unit).astype(kind)
         square = np.einsum("ij,ij->i", shifted, shifted)
         error = 4 * (centers.shape[1] + 8) * np.finfo(kind).eps * square.max()
-        most = LOCAL_NEIGHBOURS if always else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
+        most = LOCAL_NEIGHBOURS if local else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
         listed = min(most, k - 1)
         neighbours = np.empty((k, listed), dtype=np.int32)
         gaps = np.empty((k, listed + 1), dtype=np.float32)
@@ -271,7 +264,7 @@ class Nearest:
             gap = np.sqrt(np.maximum(found - error, 0.0)) * (self.rows.unit * (1 - 1e-6))
             gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-        step = max(16, TILE_VALUES // k)
+        step = max(64, TILE_VALUES // k)
         self.rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
         return neighbours, gaps
 
