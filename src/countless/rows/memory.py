@@ -22,6 +22,7 @@ from countless.kernels.statistics import add_block, gather, move_rows
 # Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally
 # busy.
 BLOCK_VALUES = 2**20
+LEAST_VALUES = 2**16
 SMALLEST_BLOCK, LARGEST_BLOCK = 2**6, 2**14
 FEWEST_BLOCKS = 16
 # Stretches of the table that are summed up apart: at most so many, and each with so many rows for
@@ -67,9 +68,10 @@ class MemoryRows:
         self.n_rows, self.n_features = X.shape
         self.weight = np.broadcast_to(np.ones(1), self.n_rows) if weight is None else weight
         self._pool = pool
-        # A power of two: as large as cheap calls want it, and as small as threads in plenty do.
-        most = min(BLOCK_VALUES // self.n_features, self.n_rows // FEWEST_BLOCKS, LARGEST_BLOCK)
-        self.block_size = 2 ** int(np.log2(max(most, SMALLEST_BLOCK)))
+        # A power of two; short tables get smaller blocks, so that there are some for each thread.
+        values = min(max(X.shape[0] * X.shape[1] // FEWEST_BLOCKS, LEAST_VALUES), BLOCK_VALUES)
+        size = min(values // self.n_features, LARGEST_BLOCK)
+        self.block_size = 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
         self.origin = np.zeros(self.n_features)
         self.unit = 1.0
         # Unit rows, or rows seen from their mean, are compared by differences; the rest by their
