@@ -14,6 +14,7 @@ Banerjee, Merugu, Dhillon and Ghosh, *Clustering with Bregman divergences*, JMLR
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, NoReturn
 
 import numpy as np
@@ -25,7 +26,7 @@ from scipy.special import xlogy
 TINY = 1e-12
 
 
-class Divergence:
+class Divergence(ABC):
     """One way to measure rows against centers, by the functions that the module speaks of."""
 
     name: ClassVar[str]
@@ -43,21 +44,21 @@ class Divergence:
         """Return the rows in the form that is clustered (itself, except for the cosine)."""
         return X
 
+    @abstractmethod
     def row_cost(self, X) -> np.ndarray:
         """Return the part of the divergence that belongs to the row alone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope_offset(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each center's linear form: ``d(x, c) = row_cost(x) + offset - <x, slope>``."""
-        raise NotImplementedError
 
     def means(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Return the best center of each cluster."""
         return total / weight[:, None]
 
+    @abstractmethod
     def energy(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Return each cluster's share of the objective beyond its rows' own costs."""
-        raise NotImplementedError
 
     def check(self, X) -> None:
         """Raise a ValueError that names the first row and column outside the domain."""
