@@ -31,6 +31,7 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
+from countless._labels import number_by_appearance
 from countless.hard.algorithm1 import Clustering, algorithm1, one_pass, visiting_order
 from countless.hard.checks import check_finite, check_weight, without_repeats
 from countless.hard.divergence import get_divergence
@@ -106,15 +107,6 @@ def around_random_rows(rows: MemoryRows, n_clusters: int, random) -> np.ndarray:
     nearest = Nearest(rows, centers)
     nearest.assign(centers)
     return np.unique(nearest.labels, return_inverse=True)[1]
-
-
-def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels in order of first appearance, and the rows' labels numbered so."""
-    _, first = np.unique(labels, return_index=True)
-    by_appearance = np.argsort(first)
-    number = np.empty(len(first), dtype=np.int32)
-    number[by_appearance] = np.arange(len(first))
-    return by_appearance, number[labels]
 
 
 def _is_number(value) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from countless._labels import number_by_appearance
 from countless.hard.checks import check_table, check_weight
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.farthest import farthest_first_penalty
@@ -103,9 +104,7 @@ class PenaltyPath:
 
     def labels_at(self, penalty: float) -> np.ndarray:
         """Return the cluster of each row at a penalty, numbered by first appearance."""
-        labels = self._tree.cut(self._merges_at(penalty))[self._labels]
-        _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[numbers]
+        return number_by_appearance(self._tree.cut(self._merges_at(penalty))[self._labels])[1]
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the penalty in the middle, on a log scale, of those that give this many clusters.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from countless._labels import number_by_appearance
 from countless.hard.divergence import Divergence
 from countless.kernels.ward import replace_pair
 
@@ -42,8 +43,7 @@ class WardTree(NamedTuple):
         root = np.arange(m + n_merges)
         for i in range(n_merges - 1, -1, -1):  # parents first: their root is known
             root[self.children[i]] = root[m + i]
-        _, first, labels = np.unique(root[:m], return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[labels]
+        return number_by_appearance(root[:m])[1]
 
 
 def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> WardTree:

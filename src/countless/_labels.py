@@ -1,0 +1,26 @@
+"""Numbering clusters: every clustering is told in the same numbers."""
+
+import numpy as np
+
+
+def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number clusters 0, 1, ... in the order in which rows first show them.
+
+    Returns
+    -------
+    names : ndarray
+        The given label of each cluster, in the new order.
+    numbers : ndarray of int32
+        The new label of each row.
+
+    Examples
+    --------
+    >>> names, numbers = number_by_appearance(np.array([7, 2, 7, 0]))
+    >>> names.tolist(), numbers.tolist()
+    ([7, 2, 0], [0, 1, 0, 2])
+    """
+    names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.int32)
+    number[order] = np.arange(len(order))
+    return names[order], number[inverse]
