@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from countless.hard.divergence import Divergence
+from countless.rows import Rows, open_rows
 
 
 def check_finite(X) -> None:
@@ -45,6 +48,27 @@ def check_table(X: Any, divergence: Divergence) -> Any:
     X = without_repeats(X)
     divergence.check(X)
     return divergence.prepare(X)
+
+
+@contextmanager
+def open_table(
+    X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Rows]:
+    """Check a table that no estimator has checked, and hold it open."""
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    with open_checked(X, sample_weight, divergence, n_jobs) as rows:
+        yield rows
+
+
+@contextmanager
+def open_checked(
+    X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Rows]:
+    """Hold rows open that are numbers, in the form that the divergence clusters."""
+    X = without_repeats(X)
+    weight = None if sample_weight is None else check_weight(sample_weight, X.shape[0])
+    with open_rows(divergence.prepare(X), weight, divergence, n_jobs) as rows:
+        yield rows
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
