@@ -35,6 +35,8 @@ class Divergence(ABC):
     # The engine's squared Euclidean distance divided by this divergence.
     scale: ClassVar[float] = 1.0
     domain: ClassVar[str] = "any number"
+    # True where only ratios matter, so that small values must not drown in sums with large ones.
+    by_ratio: ClassVar[bool] = False
 
     def outside_domain(self, values: np.ndarray) -> np.ndarray:
         """Mark the values that the divergence is not defined for."""
@@ -182,6 +184,7 @@ class ItakuraSaito(Divergence):
     """``sum x / c - log(x / c) - 1``: spectra and other positive values measured by ratio."""
 
     name = "itakura-saito"
+    by_ratio = True
     domain = "values above 0"
 
     def outside_domain(self, values):

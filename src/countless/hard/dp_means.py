@@ -32,6 +32,7 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
+from countless._labels import look_up
 from countless.hard.algorithm1 import Clustering, algorithm1, one_pass
 from countless.hard.checks import open_checked
 from countless.hard.divergence import get_divergence
@@ -295,7 +296,7 @@ class DPMeans(
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=first) as rows:
             self._take_in(rows, first, random)
-            self.labels_ = self.cluster_ids_[assign_to(rows, self.cluster_centers_).labels]
+            self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
         return self
 
     def _take_in(self, rows: Rows, first: bool, random) -> None:
@@ -324,7 +325,7 @@ class DPMeans(
         """Return the label of the nearest center for each row of X."""
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, None, reset=False) as rows:
-            return self.cluster_ids_[assign_to(rows, self.cluster_centers_).labels]
+            return look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
 
     def transform(self, X):
         """Return how far each row is from each center.

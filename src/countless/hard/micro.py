@@ -94,6 +94,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
         centers = _centers_of_sample(sample, frame.divergence, n_micro, rows.n_threads)
     nearest = assign_to(rows, centers)
     nearest.drop_empty()
+    nearest.number_by_appearance()
     within = max(0.0, frame.total_cost + float(frame.energy(nearest.summary).sum()))
     # What rounding leaves of a sum of zeros is no cost.
     if within <= 1e-12 * abs(frame.total_cost):

@@ -1,8 +1,8 @@
 """Keeping every row with its nearest center while centers move, open and close.
 
-`Nearest` holds the labels, what the clusters hold and, for divergences that are squared metrics, two
-bounds a row that say which rows can have changed. The labels are those of comparing every row with
-every center, wherever the rows live.
+`Nearest` holds the labels, what the clusters hold and, for divergences that are squared metrics,
+two bounds a row that say which rows can have changed. The labels are those of comparing every row
+with every center, wherever the rows live.
 """
 
 from __future__ import annotations
@@ -100,10 +100,8 @@ class Nearest:
         if not (local and self._local and self._lists):
             self._lists = neighbours_of(rows, centers, local=local)
         neighbours, gaps = self._lists
-        if local:
-            others = drift[neighbours].max(axis=1, initial=0.0)
-        else:
-            others = _largest_of_others(drift)
+        listed = drift[neighbours].max(axis=1, initial=0.0)
+        others = listed if local else _largest_of_others(drift)
         forget, self._local = self._local and not local, local
         products = Products(frame, centers)
         if np.isfinite(penalty):
@@ -173,6 +171,10 @@ class Nearest:
         """Take labels for the rows, and make the clusters that they name."""
         self.rows.put(self.state, "labels", labels)
         self._restart(int(max(self.rows.run(largest_label, self.state, data=False))) + 1)
+
+    def forget_lists(self) -> None:
+        """Look for the centers around each center anew in the next pass."""
+        self._lists = None
 
     def keep(self) -> None:
         """Remember the labels."""

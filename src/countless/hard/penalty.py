@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from countless._labels import number_by_appearance
+from countless._labels import look_up
 from countless.hard.checks import open_table
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.farthest import farthest_first_penalty
@@ -105,7 +105,8 @@ class PenaltyPath:
 
     def labels_at(self, penalty: float) -> np.ndarray:
         """Return the cluster of each row at a penalty, numbered by first appearance."""
-        return number_by_appearance(self._tree.cut(self._merges_at(penalty))[self._labels])[1]
+        # Items are numbered by first appearance, so clusters of items are, too.
+        return look_up(self._tree.cut(self._merges_at(penalty)), self._labels)
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the penalty in the middle, on a log scale, of those that give this many clusters.

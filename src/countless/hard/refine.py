@@ -242,11 +242,8 @@ def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]
         score, norm, error = m.products.scores(block, ids[part])
         pick_moves(
             block.form, ids[part], w, m.weight, m.form, held["labels"], score, norm, error,
-            m.products.unit**2, target[part], gain[part],
+            m.products.unit**2, m.price, target[part], gain[part],
         )  # fmt: skip
-    opening = given_back[ids] * w[ids] - m.price
-    target[opening > gain] = -1
-    gain = np.maximum(gain, opening)
     best = np.argsort(-gain, kind="stable")[:MOVES_AT_ONCE]
     best = best[gain[best] > 0]
     return block.start + ids[best], target[best], gain[best]
@@ -286,6 +283,7 @@ def refine(
     note(refiner.objective)
     converged = False
     while not converged and refiner.n_passes < max_iter:
+        nearest.forget_lists()  # so that a run can go on from here
         start = history[-1]
         little = tol * abs(start) + refiner.rounding * (tol > 0)
         # Rows of very many clusters look around their own cluster only; the last pass looks

@@ -23,7 +23,7 @@ class Halves(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The row of each cluster that may be farthest out, and what the cluster costs at most."""
+    """The row of each cluster that is farthest out, and what the cluster costs."""
 
     farthest: np.ndarray  # (n_clusters,) -1: no row
     reach: np.ndarray  # (n_clusters,)
@@ -31,7 +31,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of_nothing(cls, n_clusters: int) -> Spread:
-        return cls(np.full(n_clusters, -1), np.zeros(n_clusters, np.float32), np.zeros(n_clusters))
+        return cls(np.full(n_clusters, -1), np.zeros(n_clusters), np.zeros(n_clusters))
 
     def fresh(self) -> Spread:
         return self.of_nothing(len(self.cost))
@@ -62,12 +62,13 @@ class Planes(NamedTuple):
 def worth_halving(nearest: Nearest, price: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the clusters that cost more than the price, and the farthest row of each.
 
-    What a cluster costs is known by its rows' bounds; halving it cannot gain more.
+    Halving a cluster cannot gain more than it costs.
     """
     spread = Spread.of_nothing(nearest.n_clusters)
-    nearest.rows.run(spread_block, nearest.state, None, into=spread)
+    frame = nearest.rows.frame
+    nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
     # A little above, so that the order in which costs were added up decides nothing.
-    cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * nearest.rows.frame.divergence.scale)
+    cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
     return cluster, spread.farthest[cluster]
 
 
@@ -116,10 +117,12 @@ def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves
     return Halves(cluster, np.where(proper, gain, -np.inf), far)
 
 
-def spread_block(block: Block, held, message, borrow) -> None:
-    """Look for the rows farthest out in each cluster."""
+def spread_block(block: Block, held, centers, borrow) -> None:
+    """Look for the row farthest out in each cluster."""
     with borrow() as spread:
-        spread_of_clusters(held["labels"], block.weight, held["upper"], block.start, *spread)
+        spread_of_clusters(
+            block.form, block.weight, centers, held["labels"], block.start, held["upper"], *spread
+        )
 
 
 def side_block(block: Block, held, planes: Planes, borrow) -> None:

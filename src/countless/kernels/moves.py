@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from countless.kernels.assign import above
 from countless.kernels.rows import add_row, divergence, project
 
 
@@ -34,25 +35,28 @@ def add_side(
 
 
 @njit(nogil=True, cache=True)
-def spread_of_clusters(labels, row_weight, upper, start, farthest, reach, cost):
-    """Find each cluster's row with the largest upper bound, and a bound on what the cluster costs.
+def spread_of_clusters(rows, row_weight, centers, labels, start, upper, farthest, reach, cost):
+    """Find each cluster's row that is farthest from its center, and what the cluster costs there.
 
-    farthest (-1: none), reach, cost are # OUT.
+    upper, farthest (-1: none), reach, cost are # OUT.
     """
     for i in range(labels.shape[0]):
         c = labels[i]
+        value = divergence(rows, i, centers, c)
+        upper[i] = above(np.sqrt(value))
         if row_weight[i] > 0.0:
-            cost[c] += row_weight[i] * upper[i] * upper[i]
-            if farthest[c] < 0 or upper[i] > reach[c]:
+            cost[c] += row_weight[i] * value
+            if farthest[c] < 0 or value > reach[c]:
                 farthest[c] = start + i
-                reach[c] = upper[i]
+                reach[c] = value
 
 
 @njit(nogil=True, cache=True)
 def pick_moves(
-    rows, ids, weight, cluster_weight, centers, labels, scores, norm, error, unit, target, gain
-):
-    """Find for each row the other cluster that it would cost least to join.
+    rows, ids, weight, cluster_weight, centers, labels, scores, norm, error, unit, price,
+    target, gain,
+):  # fmt: skip
+    """Find for each row where it would gain most by going: another cluster, or one of its own (-1).
 
     ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
     center c. Joining b costs ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a
@@ -84,4 +88,7 @@ def pick_moves(
                 if cost < least or (cost == least and c < target[r]):
                     least, target[r] = cost, c
         given_back = divergence(rows, i, centers, own) * cluster_weight[own]
-        gain[r] = w * (given_back / (cluster_weight[own] - w) - least)
+        given_back *= w / (cluster_weight[own] - w)
+        gain[r] = given_back - w * least
+        if given_back - price > gain[r]:
+            gain[r], target[r] = given_back - price, -1

@@ -2,8 +2,8 @@
 
 An algorithm is a sequence of steps. A step is a function of one block of rows, of what is held for
 these rows (labels, bounds), and of a message that is the same for all blocks; it changes what is
-held and returns an answer. Steps of different blocks never meet, so a home may run them anywhere and
-in any order. Sums over all rows are whole numbers, so order cannot change them either.
+held and returns an answer. Steps of different blocks never meet, so a home may run them anywhere
+and in any order. Sums over all rows are whole numbers, so order cannot change them either.
 """
 
 from __future__ import annotations

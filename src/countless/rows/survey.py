@@ -14,6 +14,8 @@ from countless.rows.home import Rows
 
 # About as many rows tell where the middle of the table is.
 SAMPLE_ROWS = 1024
+# Values measured by ratio must be this many steps at least.
+SMALLEST_SHARE = 2.0**12
 # The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
 ORIGIN_BITS = 8
 
@@ -67,6 +69,13 @@ def survey(rows: Rows, divergence, n_bytes: int, is_sparse: bool) -> tuple[Frame
         reach=reach,
         origin=origin,
     )
+    drowned = np.flatnonzero(low < SMALLEST_SHARE * frame.step) if divergence.by_ratio else []
+    if len(drowned):
+        column = drowned[0]
+        raise ValueError(
+            f"divergence={divergence.name!r} cannot add up values as different as {low[column]:g} "
+            f"and {high[column]:g} in column {column}; raise the smallest"
+        )
     dearest = max(look.dearest for look in looks) if not frame.by_differences else reach**2
     cost_step = float(power_of_two(n_counted * heaviest * dearest / LARGEST_SUM))
     rows.frame = frame
