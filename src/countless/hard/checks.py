@@ -12,6 +12,17 @@ from sklearn.utils import check_array
 
 from countless.hard.divergence import Divergence
 from countless.rows import Rows, open_rows
+from countless.rows.table import find_table
+from countless.rows.weight import check_weight
+
+__all__ = [
+    "check_finite",
+    "check_table",
+    "check_weight",
+    "open_checked",
+    "open_table",
+    "without_repeats",
+]
 
 
 def check_finite(X) -> None:
@@ -55,37 +66,21 @@ def open_table(
     X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
 ) -> Iterator[Rows]:
     """Check a table that no estimator has checked, and hold it open."""
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
-    with open_checked(X, sample_weight, divergence, n_jobs) as rows:
+    table = find_table(X)
+    if table is None:
+        table = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    with open_checked(table, sample_weight, divergence, n_jobs) as rows:
         yield rows
 
 
 @contextmanager
 def open_checked(
-    X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+    table: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
 ) -> Iterator[Rows]:
-    """Hold rows open that are numbers, in the form that the divergence clusters."""
-    X = without_repeats(X)
-    weight = None if sample_weight is None else check_weight(sample_weight, X.shape[0])
-    with open_rows(divergence.prepare(X), weight, divergence, n_jobs) as rows:
+    """Hold rows open; those in memory are brought into the divergence's form."""
+    if isinstance(table, np.ndarray) or sp.issparse(table):
+        table = divergence.prepare(without_repeats(table))
+    with open_rows(table, sample_weight, divergence, n_jobs) as rows:
         yield rows
-
-
-def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Return one float64 weight a row, none negative and not all zero."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
-        )
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight must not be zero for every row; all are 0")
-    return weight

@@ -9,6 +9,8 @@ Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametric
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -43,6 +45,7 @@ from countless.hard.penalty import path_of
 from countless.hard.refine import refine as refine_clusters
 from countless.hard.stream import Stream, resume_stream, start_stream, update_stream
 from countless.rows import Block, Rows
+from countless.rows.table import find_table
 
 ORDERS = ("given", "random", "farthest")
 # Tables of up to so many rows and cells are refined until no move helps; larger ones until moves
@@ -247,9 +250,12 @@ class DPMeans(
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), or a table elsewhere
             float32 and float64 are used as they are, but for the cosine, which copies them to unit
             length. Sparse rows are compared about zero: take a large offset out of a column first.
+            A table elsewhere is a ``np.memmap``, a path to a .npy or Parquet file or to a folder of
+            Parquet files, which are read block by block, or a Dask array or data frame, whose
+            chunks are worked on by the Dask cluster in use. The answer is the same everywhere.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 0 is as good as absent; it is labelled all the same, after the rest.
@@ -365,18 +371,26 @@ class DPMeans(
         if self.tol is not None and not _is_number(self.tol):
             raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
 
-    def _open(self, X, sample_weight, *, reset: bool):
+    @contextmanager
+    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
         """Check the rows and hold them open."""
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-        return open_checked(X, sample_weight, get_divergence(self.divergence), self.n_jobs)
+        table = find_table(X)
+        in_memory = table is None
+        if in_memory:
+            table = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+            )
+        divergence = get_divergence(self.divergence)
+        with open_checked(table, sample_weight, divergence, self.n_jobs) as rows:
+            if not in_memory:  # then one row speaks for the number of columns
+                validate_data(self, rows.points(np.zeros(1, dtype=int)), reset=reset)
+            yield rows
 
     def _resolve_penalty(self, rows: Rows, random, *, refine: bool):
         """Return the penalty and, where the path found it, the labels to start from."""

@@ -157,6 +157,8 @@ class Refiner:
     def move_rows(self) -> int:
         """Move single rows, the most profitable ones first; return how many."""
         ids, target, gain = self._promising_rows()
+        if not len(ids):
+            return 0
         order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
         ids, target = ids[order], target[order]
         picked = self.rows.pick(ids)

@@ -45,6 +45,10 @@ class Rows(ABC):
 
     Attributes
     ----------
+    spans : list of (start, stop)
+        The blocks.
+    n_threads, n_bytes, is_sparse : int, int, bool
+        Threads here; the size of the table; whether it is sparse.
     frame : Frame
         How rows are measured and added up.
     whole : Summary
@@ -54,8 +58,12 @@ class Rows(ABC):
     n_rows: int
     n_features: int
     n_threads: int
+    n_bytes: int
+    is_sparse: bool
+    spans: list[tuple[int, int]]
     frame: Frame
     whole: Summary
+    _pool: ThreadPoolExecutor | None
 
     @abstractmethod
     def hold(self, fields: Fields) -> Any:
@@ -85,12 +93,27 @@ class Rows(ABC):
         """
 
     @abstractmethod
+    def pick_from(self, wanted: list[tuple[int, np.ndarray]]) -> list[Block]:
+        """Return rows of some blocks: for each block's number, those counted from its start."""
+
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
         """Call ``function(*item)`` for every item, here, on threads; return answers in order."""
+        if self._pool is None:
+            return [function(*item) for item in items]
+        return list(self._pool.map(lambda item: function(*item), items))
 
-    @abstractmethod
     def pick(self, ids: np.ndarray) -> Block:
-        """Return some rows, in the order given."""
+        """Return some rows, at least one, in the order given."""
+        order = np.argsort(ids, kind="stable")
+        ends = np.searchsorted(ids[order], [stop for _, stop in self.spans])
+        wanted = [
+            (number, ids[order[at:end]] - self.spans[number][0])
+            for number, (at, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
+            if end > at
+        ]
+        place = np.empty(len(ids), dtype=np.int64)
+        place[order] = np.arange(len(ids))
+        return join(self.pick_from(wanted)).pick(place)
 
     def points(self, ids: np.ndarray) -> np.ndarray:
         """Return some rows as float64 centers."""
@@ -104,7 +127,7 @@ class ThreadedRows(Rows):
         self.n_rows, self.n_features = n_rows, n_features
         self.n_threads, self._pool = n_threads, pool
         size = block_size(n_rows, n_features)
-        self.blocks = [(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
+        self.spans = [(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
 
     @abstractmethod
     def load(self, start: int, stop: int) -> Block:
@@ -140,27 +163,13 @@ class ThreadedRows(Rows):
                 return step(block, held, message)
             return step(block, held, message, sums.borrow)
 
-        answers = self.each(visit, self.blocks)
+        answers = self.each(visit, self.spans)
         if sums is not None:
             sums.finish()
         return answers
 
-    def each(self, function, items) -> list:
-        if self._pool is None:
-            return [function(*item) for item in items]
-        return list(self._pool.map(lambda item: function(*item), items))
-
-    def pick(self, ids: np.ndarray) -> Block:
-        order = np.argsort(ids, kind="stable")
-        ends = np.searchsorted(ids[order], [stop for _, stop in self.blocks])
-        parts, at = [], 0
-        for (start, stop), end in zip(self.blocks, ends, strict=True):
-            if end > at or (stop == self.n_rows and not parts):
-                parts.append(self.load(start, stop).pick(ids[order[at:end]] - start))
-            at = end
-        place = np.empty(len(ids), dtype=np.int64)
-        place[order] = np.arange(len(ids))
-        return join(parts).pick(place)
+    def pick_from(self, wanted) -> list[Block]:
+        return self.each(lambda number, ids: self.load(*self.spans[number]).pick(ids), wanted)
 
 
 class _SharedSums:

@@ -16,7 +16,8 @@ class MemoryRows(ThreadedRows):
 
     def __init__(self, X: Any, weight: np.ndarray | None, divergence, n_threads: int, pool):
         super().__init__(*X.shape, n_threads, pool)
-        self.n_bytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+        self.is_sparse = sp.issparse(X)
+        self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
         self._all = make_block(0, X, weight, divergence)
 
     def load(self, start: int, stop: int) -> Block:

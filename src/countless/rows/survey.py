@@ -34,12 +34,12 @@ class Look(NamedTuple):
     sample: np.ndarray | None
 
 
-def survey(rows: Rows, divergence, n_bytes: int, is_sparse: bool) -> tuple[Frame, Summary]:
+def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     """Look at all rows twice; return their frame, and all of them as one cluster.
 
     A cell that is no number, or that the divergence is not defined for, is a ValueError.
     """
-    centred = divergence.name == "sqeuclidean" and not is_sparse
+    centred = divergence.name == "sqeuclidean" and not rows.is_sparse
     looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
     _check(looks)
     low = np.min([look.low for look in looks], axis=0).astype(np.float64)
@@ -60,8 +60,8 @@ def survey(rows: Rows, divergence, n_bytes: int, is_sparse: bool) -> tuple[Frame
         divergence=divergence,
         n_rows=rows.n_rows,
         n_features=rows.n_features,
-        is_sparse=is_sparse,
-        n_bytes=n_bytes,
+        is_sparse=rows.is_sparse,
+        n_bytes=rows.n_bytes,
         n_counted=n_counted,
         total_weight=0.0,
         weight_step=1.0 if unweighted else float(step_for(1.0, n_counted * heaviest, heaviest)),

@@ -1,0 +1,216 @@
+"""Rows on a Dask cluster: chunks stay on its workers, and steps are tasks that go to them.
+
+A chunk is built by tasks from storage, and what is held for its rows is the result of the chain of
+steps taken so far. When a worker is lost Dask repeats what it had done, and the result is the same.
+What goes over the network in a step is the message to each worker, and an answer for each chunk
+with sums that are added up on the workers.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from countless.rows.block import Block, make_block
+from countless.rows.home import Fields, Held, Rows, nowhere
+from countless.rows.table import dask_array
+from countless.rows.weight import in_steps
+
+log = logging.getLogger("countless")
+
+# Values in a chunk: fewer make Dask's own work the larger part.
+FEWEST_VALUES, MANY_VALUES = 2**18, 2**22
+# Chunks for each thread of the cluster, so that all are equally busy.
+CHUNKS_A_THREAD = 2
+# Answers and sums that one task puts together.
+FAN_IN = 8
+# A table below this size is clustered faster in memory.
+WORTH_BYTES = 2**28
+
+
+class ClusterRows(Rows):
+    """A Dask array or data frame on a cluster."""
+
+    is_sparse = False
+
+    def __init__(self, X: Any, weight: Any, divergence, client, n_threads: int, pool):
+        array = well_cut(dask_array(X), sum(client.nthreads().values()))
+        self.n_rows, self.n_features = array.shape
+        self.n_bytes = array.nbytes
+        self.n_threads, self._pool, self._client = n_threads, pool, client
+        if self.n_bytes < WORTH_BYTES:
+            log.info(
+                "X takes %.1f MB: in memory it would be clustered faster than on a Dask cluster",
+                self.n_bytes / 1e6,
+            )
+        ends = np.cumsum(array.chunks[0])
+        starts = ends - array.chunks[0]
+        self.spans = [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+        weight = in_steps(weight, self.n_rows)
+        parts = [None if weight is None else weight[start:stop] for start, stop in self.spans]
+        chunks = array.to_delayed().ravel()
+        self._blocks = client.compute(
+            [
+                dask.delayed(_build, pure=False)(start, chunk, part, divergence)
+                for (start, _), chunk, part in zip(self.spans, chunks, parts, strict=True)
+            ]
+        )
+
+    def hold(self, fields: Fields) -> list:
+        return [
+            self._client.submit(_new, {}, stop - start, fields, pure=False)
+            for start, stop in self.spans
+        ]
+
+    def extend(self, state: list, fields: Fields) -> None:
+        for i, (start, stop) in enumerate(self.spans):
+            state[i] = self._client.submit(_new, state[i], stop - start, fields, pure=False)
+
+    def put(self, state: list, name: str, values: Any) -> None:
+        if isinstance(values, np.ndarray):
+            parts = [values[start:stop] for start, stop in self.spans]
+        else:
+            sizes = tuple(stop - start for start, stop in self.spans)
+            parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
+        for i, part in enumerate(parts):
+            state[i] = self._client.submit(_put, state[i], name, part, pure=False)
+
+    def held(self, state: list, name: str) -> Any:
+        parts = [self._client.submit(_held, each, name, pure=False) for each in state]
+        kind = self._client.submit(_kind, parts[0]).result()
+        arrays = [
+            da.from_delayed(dask.delayed(part), shape=(stop - start,), dtype=kind)
+            for part, (start, stop) in zip(parts, self.spans, strict=True)
+        ]
+        return da.concatenate(arrays)
+
+    def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
+        submit = self._client.submit
+        with _large_messages():
+            # A task gives the message, so that it, too, can be had again.
+            told = submit(_give, message, pure=False)
+            fresh = None if into is None else submit(_give, into.fresh(), pure=False)
+        taken = [
+            submit(
+                _take_step,
+                step,
+                self._blocks[i] if data else (start, stop),
+                None if state is None else state[i],
+                told,
+                fresh,
+                pure=False,
+            )
+            for i, (start, stop) in enumerate(self.spans)
+        ]
+        if state is not None:
+            state[:] = [submit(_state, each, pure=False) for each in taken]
+        answers = [submit(_answer, each, pure=False) for each in taken]
+        groups = [answers[at : at + FAN_IN] for at in range(0, len(answers), FAN_IN)]
+        level = [submit(_join_answers, *group, pure=False) for group in groups]
+        while len(level) > 1:
+            groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+            level = [submit(_join_answers, *group, pure=False) for group in groups]
+        found, sums = level[0].result()
+        if into is not None:
+            into.absorb(sums)
+        return found
+
+    def pick_from(self, wanted) -> list[Block]:
+        submit = self._client.submit
+        picked = [submit(Block.pick, self._blocks[i], ids, pure=False) for i, ids in wanted]
+        return self._client.gather(picked)
+
+
+def well_cut(array: Any, n_threads: int) -> Any:
+    """Return an array whose chunks are neither too small, nor too few for the cluster."""
+    n_rows, n_features = array.shape
+    most = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
+    fewest = min(max(CHUNKS_A_THREAD * n_threads, n_rows * n_features // MANY_VALUES), most)
+    n_chunks = array.numblocks[0]
+    largest = max(array.chunks[0])
+    ragged = largest > 4 * -(-n_rows // n_chunks)
+    if fewest <= n_chunks <= max(most, 1) and not ragged:
+        return array
+    wanted = fewest if n_chunks < fewest or ragged else most
+    log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
+    return array.rechunk({0: -(-n_rows // wanted), 1: -1})
+
+
+@contextmanager
+def _large_messages():
+    """Let Dask take messages as large as many centers are, without a warning."""
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+        yield
+
+
+def _build(start: int, chunk: Any, weight, divergence) -> Block:
+    """Make a block of a chunk."""
+    rows = np.ascontiguousarray(chunk)
+    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+    return make_block(start, divergence.prepare(rows), weight, divergence)
+
+
+def _give(value: Any) -> Any:
+    return value
+
+
+def _new(held: Held, n_rows: int, fields: Fields) -> Held:
+    """Hold more for the rows of a chunk."""
+    new = {
+        name: np.full(n_rows, fill, dtype=dtype)
+        for name, (dtype, fill) in fields.items()
+        if name not in held
+    }
+    return {**held, **new}
+
+
+def _put(held: Held, name: str, values: Any) -> Held:
+    return {**held, name: np.asarray(values).astype(held[name].dtype)}
+
+
+def _held(held: Held, name: str) -> np.ndarray:
+    return held[name]
+
+
+def _kind(values: np.ndarray) -> np.dtype:
+    return values.dtype
+
+
+def _take_step(step, block, held, message, fresh):
+    """Take a step on copies, so that it can be taken again."""
+    block = block if isinstance(block, Block) else nowhere(*block)
+    held = {name: values.copy() for name, values in (held or {}).items()}
+    if fresh is None:
+        return held, step(block, held, message), None
+    sums = fresh.fresh()
+
+    @contextmanager
+    def borrow():
+        yield sums
+
+    answer = step(block, held, message, borrow)
+    return held, answer, sums
+
+
+def _state(taken) -> Held:
+    return taken[0]
+
+
+def _answer(taken):
+    return [taken[1]], taken[2]
+
+
+def _join_answers(*parts):
+    """Put answers of neighbouring chunks together, and add their sums up."""
+    answers = [answer for found, _ in parts for answer in found]
+    if parts[0][1] is None:
+        return answers, None
+    total = parts[0][1].fresh()
+    for _, sums in parts:
+        total.absorb(sums)
+    return answers, total
