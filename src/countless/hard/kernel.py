@@ -139,10 +139,10 @@ class KernelDPMeans(KernelEstimator):
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from countless import KernelDPMeans
-    >>> X, _ = make_blobs(150, centers=3, random_state=4)
+    >>> X, _ = make_blobs(200, centers=4, cluster_std=0.5, random_state=3)
     >>> model = KernelDPMeans(random_state=0).fit(X)
     >>> model.n_clusters_
-    3
+    4
     >>> model.predict(X[:3]).tolist() == model.labels_[:3].tolist()
     True
     """
