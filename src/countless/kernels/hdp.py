@@ -183,17 +183,16 @@ def choose_globals(distance, starts, paid, price, tolerance, used, labels, own):
 
 @njit(nogil=True, cache=True)
 def find_movers(
-    distance, start, group, labels, own, weight, cell_rows, local_price, global_price, tolerance,
-    moves,
+    distance, group, labels, weight, cell_rows, local_price, global_price, tolerance, moves
 ):  # fmt: skip
     """Mark the rows of a block that would gain by leaving their global. moves is # OUT."""
     for r in range(distance.shape[0]):
-        j, p = group[start + r], labels[start + r]
+        j, p = group[r], labels[r]
         moves[r] = False
         if weight[p] <= 1.0:
             leaving = global_price
         else:
-            leaving = own[start + r] * weight[p] / (weight[p] - 1.0)
+            leaving = distance[r, p] * weight[p] / (weight[p] - 1.0)
         if cell_rows[j, p] == 1:
             leaving += local_price
         leaving -= tolerance
