@@ -81,7 +81,8 @@ class KernelFunction:
         def fill(rows, columns):
             here, there = slice(*rows), slice(*columns)
             if rows == columns:
-                values[here, here] = self.between(X[here])
+                upper = np.triu(self.between(X[here]))  # mirrored, since rounding may not be
+                values[here, here] = upper + np.triu(upper, 1).T
             else:
                 tile = self.between(X[here], X[there])
                 values[here, there] = tile

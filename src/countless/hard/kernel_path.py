@@ -21,7 +21,7 @@ from countless.hard.micro import (
     how_many,
     sample_positions,
 )
-from countless.hard.penalty import PenaltyPath, _judge
+from countless.hard.penalty import PenaltyPath, _judge, _smallest_step
 from countless.hard.structureless import Structureless, compactness_curve, null_widths
 from countless.hard.ward import ward_tree
 
@@ -62,12 +62,12 @@ def kernel_penalty_path(
     widths, null = _judge(micro, tree, measure, seed)
     if cloud_heights is not None and len(widths):
         n_rows = max(micro.weight.sum(), tree.n_items)
-        cost = within + np.append(np.cumsum(tree.cost)[::-1], 0.0)
-        compactness = compactness_curve(
-            np.maximum(cost[: len(widths) + 1], np.finfo(float).tiny), n_rows
-        )
-        clouds = cloud_heights(n_rows, seed)
-        null = null_widths(clouds, compactness, n_rows)
+        repeated = within == 0 and n_rows > tree.n_items
+        # Rows that are equal are taken as spread over half the step to the next, as `_judge` does.
+        spread = n_rows * _smallest_step(micro, tree) / 48 if repeated else 0.0
+        cost = within + spread + np.append(np.cumsum(tree.cost)[::-1], 0.0)
+        compactness = compactness_curve(cost[: len(widths) + 1], n_rows)
+        null = null_widths(cloud_heights(n_rows, seed), compactness, n_rows)
     return PenaltyPath(micro.labels, tree, within, widths, null)
 
 
