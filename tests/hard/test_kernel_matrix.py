@@ -75,8 +75,8 @@ def test_gamma_follows_units_and_weights(rows):
     ("place", "value", "message"),
     [
         ((3, 5), 9.0, "must be symmetric; row 5, column 3 has .* row 3, column 5 has 9"),
-        ((40, 60), np.nan, "the kernel is nan at row 40, column 60"),
-        ((60, 60), np.inf, "the kernel is inf at row 60, column 60"),
+        ((40, 60), np.nan, "X contains NaN: row 40, column 60"),
+        ((60, 60), np.inf, "X contains infinity: row 60, column 60"),
     ],
 )
 def test_bad_entries_are_named(rows, place, value, message):
@@ -92,5 +92,5 @@ def test_a_kernel_must_be_square(rows):
 
 
 def test_a_kernel_that_gives_nan_is_named(rows):
-    with pytest.raises(ValueError, match="the kernel is nan at row 0, column 0"):
+    with pytest.raises(ValueError, match="the kernel of row 0 and row 0 is nan"):
         KernelDPMeans(1.0, kernel=lambda a, b: np.nan).fit(rows)

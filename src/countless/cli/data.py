@@ -74,7 +74,7 @@ class Data(NamedTuple):
                 )
         return hints
 
-    def in_table_terms(self, error: ValueError) -> str:
+    def in_table_terms(self, error: Exception) -> str:
         """Return an estimator's complaint about the matrix as one about the table."""
         features = self.plan.preparation.features()
         return in_table_terms(str(error), self.plan.prepared.rows, features)

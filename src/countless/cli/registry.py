@@ -16,6 +16,20 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "kernel-dp-means": Method(
+        "kernel-dp-means",
+        "countless.hard.kernel",
+        "KernelDPMeans",
+        "the same in the feature space of a kernel; memory grows with the square of the rows",
+        "penalty",
+    ),
+    "kernel-hdp-means": Method(
+        "kernel-hdp-means",
+        "countless.hard.kernel_hdp",
+        "KernelHDPMeans",
+        "the same for several data sets that share clusters",
+        "global_penalty",
+    ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT = "dp-means"

@@ -81,7 +81,7 @@ def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
             follow(estimator, say)
         try:
             labels = estimator.fit_predict(data.matrix, **extra)
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     return np.asarray(labels)
 

@@ -110,10 +110,10 @@ class KernelDPMeans(KernelEstimator):
         The penalty used.
     path_ : PenaltyPath
         The path that ``penalty='auto'`` chose from.
-    gamma_ : float or None
-        The gamma used.
+    gamma_ : float
+        The gamma used by kernels that have one.
     X_fit_ : ndarray or CSR matrix
-        The rows of the fit, which `predict` compares new ones with; not with a precomputed kernel.
+        The rows of the fit, which `predict` compares new ones with; None with a precomputed kernel.
     row_weights_ : ndarray of shape (n_samples,)
         Their weights.
     objective_ : float

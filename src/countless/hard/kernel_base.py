@@ -78,7 +78,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         def score(start, stop):
             block = X[start:stop]
             kernel = block if function is None else function.between(block, self.X_fit_)
-            check_entries(kernel)
+            check_entries(kernel, start)
             scores[start:stop] = self.center_norms_ - 2.0 * (means @ kernel.T).T
 
         with open_threads(self.n_jobs) as each:
@@ -121,29 +121,28 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             order="C",
             ensure_all_finite=False,
         )
-        if not self._is_precomputed():
-            check_finite(X)
+        check_finite(X)
         return without_repeats(X)
 
     def _make_kernel(self, X, weight: np.ndarray) -> np.ndarray:
         """Return the kernel of all rows, and keep what predicts needs of them."""
-        for name in ("X_fit_", "gamma_"):  # another fit's
-            self.__dict__.pop(name, None)
-        if self._is_precomputed():
+        self.X_fit_ = None if self._is_precomputed() else X
+        if isinstance(self.gamma, str) and not callable(self.kernel) and self.kernel in SCALED:
+            self.gamma_ = scale_of(X, weight)
+        elif self.gamma is None or isinstance(self.gamma, str):
+            self.gamma_ = 1.0 if self.kernel == "chi2" else 1.0 / X.shape[1]  # scikit-learn's
+        else:
+            self.gamma_ = float(self.gamma)
+        if self.X_fit_ is None:
             check_precomputed(X, self.n_jobs)
             return X
-        self.gamma_ = self.gamma
-        if isinstance(self.gamma, str):
-            self.gamma_ = scale_of(X, weight) if self.kernel in SCALED else None
-        self.X_fit_ = X
         return self._function().matrix(X, self.n_jobs)
 
     def _function(self) -> KernelFunction:
         if callable(self.kernel):
             return KernelFunction(self.kernel, self.kernel_params or {})
         parameters = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        known = {name: value for name, value in parameters.items() if value is not None}
-        return KernelFunction(self.kernel, known | (self.kernel_params or {}))
+        return KernelFunction(self.kernel, parameters | (self.kernel_params or {}))
 
     def _clouds(self, weight: np.ndarray) -> CloudHeights | None:
         """Return what tells how structureless rows look through the kernel, if anything does."""

@@ -141,7 +141,7 @@ def available_memory() -> int | None:
     return min(known, default=None)
 
 
-def check_entries(kernel: np.ndarray) -> None:
+def check_entries(kernel: np.ndarray, first_row: int = 0) -> None:
     """Raise a ValueError that names the first entry that is NaN or infinite."""
     for start, stop in steps(len(kernel), TILE):
         if not np.isfinite(kernel[start:stop].sum(dtype=np.float64)):
@@ -149,19 +149,18 @@ def check_entries(kernel: np.ndarray) -> None:
             if len(bad):
                 row, column = bad[0]
                 raise ValueError(
-                    f"the kernel is {kernel[start + row, column]:g} at row {start + row}, "
-                    f"column {column}"
+                    f"the kernel of row {first_row + start + row} and row {column} is "
+                    f"{kernel[start + row, column]:g}"
                 )
 
 
 def check_precomputed(kernel: np.ndarray, n_jobs: int | None = None) -> None:
-    """Raise a ValueError unless a matrix is square, finite and symmetric."""
+    """Raise a ValueError unless a matrix of finite numbers is square and symmetric."""
     n_rows, n_columns = kernel.shape
     if n_rows != n_columns:
         raise ValueError(
             f"a precomputed kernel must be square; got {n_rows} rows and {n_columns} columns"
         )
-    check_entries(kernel)
     largest = float(np.abs(np.diagonal(kernel)).max())
     tolerance = ASYMMETRY * largest
     with open_threads(n_jobs) as each:
