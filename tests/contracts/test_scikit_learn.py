@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countless import DPMeans, KernelDPMeans, KernelHDPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans
 
 NUMBERING = (
     "labels are numbered by first appearance, and the check shuffles the rows; "
@@ -15,13 +15,14 @@ WEIGHTED = {
 }
 EXPECTED_FAILURES = {
     "DPMeans": WEIGHTED,
+    "HDPMeans": {},
     "KernelDPMeans": WEIGHTED,
     "KernelHDPMeans": WEIGHTED,
 }
 
 
 @parametrize_with_checks(
-    [DPMeans(), KernelDPMeans(), KernelHDPMeans()],
+    [DPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
 def test_contract(estimator, check):

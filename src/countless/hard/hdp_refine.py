@@ -68,6 +68,89 @@ class Shared(NamedTuple):
         return self.cell_rows > 0
 
 
+class Chosen(NamedTuple):
+    """What groups use, and where their rows are then."""
+
+    used: np.ndarray  # (n_groups, n_globals) bool
+    labels: np.ndarray  # (n_rows,) the global of each row
+    own: np.ndarray  # (n_rows,) its squared distance
+
+
+def distances(rows: MemoryRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
+    """Return the squared distances of some rows from centers, about the origin."""
+    block = rows.X[start:stop] - rows.origin
+    values = block @ (-2.0 * centers.T)
+    values += np.einsum("ij,ij->i", block, block)[:, None]
+    values += np.einsum("ij,ij->i", centers, centers)
+    return np.maximum(values, 0.0, out=values)
+
+
+def choose(
+    rows: MemoryRows,
+    starts: np.ndarray,
+    centers: np.ndarray,
+    paid: np.ndarray,
+    price: float,
+    chosen: Chosen,
+) -> None:
+    """Let every group choose which globals it uses, from what ``chosen`` says and into it."""
+    used, labels, own = chosen
+    tolerance = ROUNDING * rows.total_cost
+
+    def work(first, last):
+        part = slice(starts[first], starts[last])
+        choose_globals(
+            distances(rows, part.start, part.stop, centers), starts[first : last + 1] - part.start,
+            paid[first:last], price, tolerance, used[first:last], labels[part], own[part],
+        )  # fmt: skip
+
+    tiles, large = _tiles(starts, len(centers))
+    rows.each(work, tiles)
+    for group in large:
+        _choose_for_large(
+            rows, starts[group], starts[group + 1], centers, paid[group], price, used[group],
+            labels, own,
+        )  # fmt: skip
+
+
+def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own) -> None:
+    """Choose the globals of a group whose distances do not fit, in passes over its rows."""
+    g = len(used)
+    step = max(1, TILE_VALUES // g)
+    parts = [(at, min(at + step, end)) for at in range(begin, end, step)]
+    if not used.any():
+        used[:] = True
+
+    def weigh(start, stop):
+        sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
+        near = distances(rows, start, stop, centers)
+        weigh_changes(near, used, *sums, labels[start:stop], own[start:stop])
+        return sums
+
+    for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
+        add, drop, kept = (sum(part) for part in zip(*rows.each(weigh, parts), strict=True))
+        gone, new, change = best_change(used, paid, price, add, drop, kept)
+        if not (remaining and change < -ROUNDING * rows.total_cost):
+            return
+        if gone >= 0:
+            used[gone] = False
+        if new >= 0:
+            used[new] = True
+
+
+def assign_groups(
+    rows: MemoryRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
+) -> np.ndarray:
+    """Return a global for each row, when groups pay for the centers that they use.
+
+    ``paid`` marks those that a group uses already; at price 0 all are.
+    """
+    used = paid.copy() if price > 0 else np.ones_like(paid)
+    chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows))
+    choose(rows, starts, centers - rows.origin, paid, price, chosen)
+    return chosen.labels
+
+
 class Refiner:
     """A clustering of several data sets under refinement. Rows of a group are side by side."""
 
@@ -110,67 +193,19 @@ class Refiner:
         labels = labels.astype(np.int32, copy=False)
         self.state = Shared(labels, cell_rows, self.rows.summary(labels, int(kept.sum())))
 
-    def distances(self, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
-        """Return the squared distances of some rows from centers, about the origin."""
-        block = self.rows.X[start:stop] - self.rows.origin
-        values = block @ (-2.0 * centers.T)
-        values += np.einsum("ij,ij->i", block, block)[:, None]
-        values += np.einsum("ij,ij->i", centers, centers)
-        return np.maximum(values, 0.0, out=values)
-
     def settle(self, share: float = 1.0) -> bool:
         """Choose each group's globals and move centers to their means; tell if a label changed.
 
         A group pays this share of the local penalty for a global; at 0 it uses what it likes.
         """
         self.n_passes += 1
-        centers = self.means
         used = self.state.used if share else np.ones_like(self.state.used)
-        paid = np.zeros_like(used)
+        chosen = Chosen(used, np.empty_like(self.state.labels), self.own)
         price = share * self.local_penalty
-        labels = np.empty_like(self.state.labels)
-        starts = self.starts
-
-        def work(first, last):
-            rows = slice(starts[first], starts[last])
-            choose_globals(
-                self.distances(rows.start, rows.stop, centers), starts[first : last + 1] - rows.start,
-                paid[first:last], price, self.rounding, used[first:last], labels[rows],
-                self.own[rows],
-            )  # fmt: skip
-
-        tiles, large = _tiles(starts, self.state.n_globals)
-        self.rows.each(work, tiles)
-        for group in large:
-            self._settle_large(group, centers, price, used[group], labels)
-        changed = not np.array_equal(labels, self.state.labels)
-        self.adopt(labels)
+        choose(self.rows, self.starts, self.means, np.zeros_like(used), price, chosen)
+        changed = not np.array_equal(chosen.labels, self.state.labels)
+        self.adopt(chosen.labels)
         return changed
-
-    def _settle_large(self, group: int, centers, price: float, used, labels) -> None:
-        """Choose the globals of a group whose distances do not fit, in passes over its rows."""
-        g, unpaid = len(used), np.zeros_like(used)
-        step = max(1, TILE_VALUES // g)
-        end = self.starts[group + 1]
-        parts = [(at, min(at + step, end)) for at in range(self.starts[group], end, step)]
-
-        def weigh(start, stop):
-            sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
-            weigh_changes(
-                self.distances(start, stop, centers), used, *sums, labels[start:stop],
-                self.own[start:stop],
-            )  # fmt: skip
-            return sums
-
-        for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
-            add, drop, kept = (sum(part) for part in zip(*self.rows.each(weigh, parts), strict=True))
-            gone, new, change = best_change(used, unpaid, price, add, drop, kept)
-            if not (remaining and change < -self.rounding):
-                return
-            if gone >= 0:
-                used[gone] = False
-            if new >= 0:
-                used[new] = True
 
     def merge(self) -> int:
         """Merge pairs of globals, the most profitable first, while that pays; return how many."""
@@ -293,7 +328,7 @@ class Refiner:
         def look(start, stop):
             part = slice(start, stop)
             find_movers(
-                self.distances(start, stop, centers), self.group[part], state.labels[part],
+                distances(self.rows, start, stop, centers), self.group[part], state.labels[part],
                 state.summary.weight, state.cell_rows, self.local_penalty, self.global_penalty,
                 self.rounding, moves[part],
             )  # fmt: skip
@@ -377,6 +412,7 @@ def refine(
     *,
     tol: float,
     max_iter: int,
+    venture: bool = True,
     on_pass: OnPass = ignore_pass,
 ) -> SharedClustering:
     """Take moves from a first clustering until none lowers the objective by ``tol`` times itself.
@@ -393,6 +429,8 @@ def refine(
         The price of a local and of a global cluster.
     tol, max_iter : float, int
         Stop when a round gains less than this share of the objective, or after so many passes.
+    venture : bool
+        Whether to try what does not pay at once.
     on_pass : callable
         Told the objective and the number of globals after each pass.
     """
@@ -421,8 +459,9 @@ def refine(
         if start - history[-1] > little:
             continue
         found = refiner.move_halves() + refiner.move_rows() > 0
-        found = found or refiner.venture(BOLD, refiner.state.n_globals + 1)
-        found = found or refiner.venture(0.0, refiner.deep())
+        if venture:
+            found = found or refiner.venture(BOLD, refiner.state.n_globals + 1)
+            found = found or refiner.venture(0.0, refiner.deep())
         note()
         converged = not found or start - history[-1] <= little
     cells = Cells.of(refiner.state.used)

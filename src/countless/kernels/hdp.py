@@ -270,3 +270,35 @@ def move_items(
         cell_items[j, best] += 1
         labels[i] = best
     return n_moved
+
+
+@njit(nogil=True, cache=True)
+def mix_rows(block, group, first, cluster, share, means, variance, nats, spread):
+    """Add up the log likelihood of rows under the Gaussians that their group uses.
+
+    Group j uses ``cluster[first[j]:first[j + 1]]`` with log ``share`` each; constants are left out.
+    ``spread`` gets the squared distances, each by the chance that the row belongs to that center.
+
+    nats (a sum for each group), spread are # OUT.
+    """
+    most = 0
+    for j in range(len(first) - 1):
+        most = max(most, first[j + 1] - first[j])
+    distance, score = np.empty(most), np.empty(most)
+    for r in range(block.shape[0]):
+        begin, end = first[group[r]], first[group[r] + 1]
+        highest = -np.inf
+        for c in range(begin, end):
+            value = 0.0
+            for f in range(block.shape[1]):
+                value += (block[r, f] - means[cluster[c], f]) ** 2
+            distance[c - begin] = value
+            score[c - begin] = share[c] - value / (2.0 * variance)
+            highest = max(highest, score[c - begin])
+        total, weighted = 0.0, 0.0
+        for c in range(end - begin):
+            chance = np.exp(score[c] - highest)
+            total += chance
+            weighted += chance * distance[c]
+        nats[group[r]] += highest + np.log(total)
+        spread[0] += weighted / total
