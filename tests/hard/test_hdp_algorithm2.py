@@ -123,10 +123,12 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
 
 
 def test_locals_that_share_a_global_are_counted_until_the_next_pass():
-    # One pass: the rows near 0 and near 10 open locals, and step 5 may send both to one global.
-    X = np.array([[0.0], [0.2], [3.0], [3.1], [0.1], [3.05]])
-    group = np.array([0, 0, 0, 0, 1, 1])
-    z, v, _, _ = serial_loop(X, group, 0.5, 100.0, max_iter=1)
+    X = np.array([[-0.2], [-0.2], [7.4], [-0.8], [1.2], [-1.4], [0.7], [6.7]])
+    group = np.array([0, 1, 1, 0, 1, 0, 1, 0])
+    model = HDPMeans(0.3, 6.0, refine=False, max_iter=1)
     with pytest.warns(match="before it had converged"):
-        model = HDPMeans(0.5, 100.0, refine=False, max_iter=1).fit(X, groups=group)
-    assert model.n_local_clusters_.tolist() == [len(some) for some in v]
+        model.fit(X, groups=group)
+    # Step 5 sends two locals of the first group to one global.
+    assert model.n_local_clusters_.tolist() == [3, 2]
+    assert model.group_clusters_.sum(axis=1).tolist() == [2, 2]
+    assert model.set_params(max_iter=300).fit(X, groups=group).n_local_clusters_.tolist() == [2, 2]

@@ -176,10 +176,13 @@ def test_order_of_rows_between_groups_does_not_matter():
 @pytest.mark.parametrize("seed", range(3))
 def test_one_data_set_is_dp_means_at_the_sum_of_the_penalties(seed):
     X, _, _ = shared_sets(seed)
-    one = HDPMeans(15.0, 35.0).fit(X)
-    reference = DPMeans(50.0).fit(X)
-    assert one.objective_ == pytest.approx(reference.objective_, rel=1e-3)
-    assert one.n_local_clusters_.tolist() == [one.n_clusters_]
+    for parameters, penalty in (((15.0, 35.0), 50.0), (("auto", "auto"), "auto")):
+        one = HDPMeans(*parameters, random_state=0).fit(X)
+        reference = DPMeans(penalty, random_state=0).fit(X)
+        assert np.array_equal(one.labels_, reference.labels_)
+        assert one.objective_ == reference.objective_
+        assert one.local_penalty_ + one.global_penalty_ == reference.penalty_
+        assert one.n_local_clusters_.tolist() == [one.n_clusters_]
 
 
 def test_stops_at_max_iter():

@@ -73,7 +73,7 @@ def choose_penalties(rows: MemoryRows, starts: np.ndarray, random: np.random.Ran
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     path = penalty_path(rows.X, random_state=random)
-    if n_groups == 1 or (path.n_clusters > 1 and path.confidence >= CLEAR):
+    if path.n_clusters > 1 and path.confidence >= CLEAR:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)
     # No split can pay more than all rows cost.

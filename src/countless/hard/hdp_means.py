@@ -27,11 +27,13 @@ from countless._compat import (
 from countless._labels import number_by_appearance
 from countless.hard.checks import check_finite
 from countless.hard.divergence import get_divergence
+from countless.hard.dp_means import dp_means
 from countless.hard.hdp_algorithm2 import SharedClustering, algorithm2
 from countless.hard.hdp_groups import Groups, check_groups
 from countless.hard.hdp_penalties import HDPPenalties, hdp_penalties
 from countless.hard.hdp_refine import assign_groups, refine
 from countless.hard.hdp_start import first_labels
+from countless.hard.penalty import penalty_path
 from countless.rows import open_rows
 
 # Tables of up to so many rows are refined until no move helps; larger ones until moves gain little.
@@ -81,8 +83,10 @@ def hdp_means(
     measure = get_divergence("sqeuclidean")
     settings = {"max_iter": max_iter, "on_pass": on_pass}
     order, starts = groups.sorted()
-    together = X if order is None else X[order]
     random = check_random_state(random)
+    if refine_ and groups.n_groups == 1:
+        return _one_data_set(X, penalties, tol, random, n_jobs, settings)
+    together = X if order is None else X[order]
     with open_rows(together, None, measure, n_jobs) as rows:
         labels, chosen = first_labels(rows, starts, penalties, random)
         if refine_:
@@ -100,6 +104,22 @@ def hdp_means(
         chosen = hdp_penalties(X, groups.number, n_local, n_global)
     with open_rows(X, None, measure, n_jobs) as rows:
         return algorithm2(rows, groups.number, groups.n_groups, *chosen, **settings), chosen
+
+
+def _one_data_set(X, penalties, tol, random, n_jobs, settings):
+    """Cluster one data set: DP-means at the sum of both penalties."""
+    start = None
+    if penalties is None:
+        path = penalty_path(X, random_state=random, n_jobs=n_jobs)
+        penalties = HDPPenalties(path.penalty / 2, path.penalty / 2)
+        start = path.labels_at(path.penalty)
+    with open_rows(X, None, get_divergence("sqeuclidean"), n_jobs) as rows:
+        found = dp_means(rows, sum(penalties), start=start, tol=tol, **settings)
+    clusters = np.arange(len(found.centers))
+    return SharedClustering(
+        found.labels, np.zeros_like(clusters), clusters, found.centers, found.objective,
+        found.history, found.n_iter, found.converged,
+    ), penalties  # fmt: skip
 
 
 class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
