@@ -115,9 +115,7 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     z, v, _, n_iter = serial_loop(X, group, 0.5, 0.8)
     assert models[0].n_clusters_ > 20
     for model in models:
-        assert model.labels_.tolist() == numbered(
-            [v[j][c] for j, c in zip(group, z, strict=True)]
-        )
+        assert model.labels_.tolist() == numbered([v[j][c] for j, c in zip(group, z, strict=True)])
         assert model.n_iter_ == n_iter
         assert np.array_equal(model.cluster_centers_, models[0].cluster_centers_)
 

@@ -16,6 +16,13 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "hdp-means": Method(
+        "hdp-means",
+        "countless.hard.hdp_means",
+        "HDPMeans",
+        "several data sets (--group) that share centers, each for a price of its own",
+        "global_penalty",
+    ),
     "kernel-dp-means": Method(
         "kernel-dp-means",
         "countless.hard.kernel",
@@ -32,7 +39,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
-DEFAULT = "dp-means"
+DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
 
 _WORDS = {"none": None, "true": True, "false": False}
 

@@ -154,9 +154,7 @@ def algorithm2(
         state.visit_rows(local_penalty, global_penalty)
         local = state.visit_locals(global_penalty)
         summary = state.update_means(local)
-        history.append(
-            rows.objective(summary, global_penalty) + local_penalty * len(local.weight)
-        )
+        history.append(rows.objective(summary, global_penalty) + local_penalty * len(local.weight))
         now = state.labels, state.local_global[state.labels]
         converged = all(np.array_equal(*pair) for pair in zip(before, now, strict=True))
         on_pass(history[-1], len(state.centers))

@@ -43,8 +43,12 @@ def check_groups(groups: Any, n_rows: int) -> Groups:
     missing = given != given if given.dtype.kind in "fc" else np.zeros(n_rows, dtype=bool)
     if given.dtype.kind == "O":
         missing = np.array([name is None or name != name for name in given])
+        if all(isinstance(name, str) for name in given):
+            given = given.astype(str)
     if missing.any():
-        raise ValueError(f"groups must name the data set of every row; row {missing.argmax()} none")
+        raise ValueError(
+            f"groups must name the data set of every row; row {missing.argmax()} has none"
+        )
     try:
         return Groups(*number_by_appearance(given))
     except TypeError as error:

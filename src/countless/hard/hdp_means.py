@@ -99,7 +99,9 @@ def hdp_means(
     if penalties is None:
         # Algorithm 2 weighs single rows, not clusters, so that its penalties are on their scale.
         n_global = int(labels.max()) + 1
-        pairs = np.unique(np.repeat(np.arange(groups.n_groups), np.diff(starts)) * n_global + labels)
+        pairs = np.unique(
+            np.repeat(np.arange(groups.n_groups), np.diff(starts)) * n_global + labels
+        )
         n_local = max(1, round(len(pairs) / groups.n_groups))
         chosen = hdp_penalties(X, groups.number, n_local, n_global)
     with open_rows(X, None, measure, n_jobs) as rows:

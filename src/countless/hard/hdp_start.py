@@ -76,9 +76,7 @@ def first_labels(
                 penalties.local_penalty * sample.local_share,
                 penalties.global_penalty * sample.global_share,
             )
-        found = refine(
-            some, sample.starts, labels, *fewer, tol=LOOK_TOL, max_iter=LOOK_PASSES
-        )
+        found = refine(some, sample.starts, labels, *fewer, tol=LOOK_TOL, max_iter=LOOK_PASSES)
     if penalties is None:
         penalties = HDPPenalties(
             fewer.local_penalty / sample.local_share, fewer.global_penalty / sample.global_share

@@ -14,7 +14,7 @@ _COVARIANCE_SHAPES = {"full": "kdd", "tied": "dd", "diag": "kd", "spherical": "k
 class Kind(NamedTuple):
     """One estimator class: what of its fitted state is saved.
 
-    ``arrays`` gives the NumPy kind letter of each array, ``values`` the type of each plain value.
+    ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value.
     ``check`` raises ValueError for arrays or parameters that do not fit together, and returns the
     number of columns the model expects; ``restore`` puts the state into a new estimator.
     """
@@ -44,7 +44,11 @@ def kind_of(estimator: Any) -> Kind | None:
     if kind is None or type(estimator) is not kind.load():
         return None
     state = vars(estimator)
-    plain = all(isinstance(state[name], np.ndarray) for name in kind.arrays if name in state)
+    plain = all(
+        isinstance(state[name], np.ndarray) and state[name].dtype.kind in letters
+        for name, letters in kind.arrays.items()
+        if name in state
+    )
     return kind if plain else None
 
 
@@ -87,6 +91,14 @@ def _check_kernel(estimator: Any, arrays: Arrays) -> int:
         raise ValueError("its labels_ name clusters that it does not have")
     if (weight < 0).any() or not np.bincount(labels, weight, minlength=sizes["k"]).all():
         raise ValueError("its row_weights_ leave a cluster without weight")
+    return sizes["d"]
+
+
+def _check_hdp_means(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"cluster_centers_": "kd", "group_clusters_": "jk", "groups_": "j"}
+    sizes = _sizes(arrays, shapes | {"n_local_clusters_": "j", "objective_history_": "i"})
+    if len(np.unique(arrays["groups_"])) < sizes["j"]:
+        raise ValueError("its groups_ are not all different")
     return sizes["d"]
 
 
@@ -146,6 +158,26 @@ KINDS = {
             },
             {"penalty_": float, "objective_": float, "n_iter_": int, "converged_": bool},
             _check_dp_means,
+            _restore_dp_means,
+        ),
+        Kind(
+            "countless.hard.hdp_means",
+            "HDPMeans",
+            {
+                "cluster_centers_": "f",
+                "group_clusters_": "b",
+                "groups_": "Uiubf",
+                "n_local_clusters_": "i",
+                "objective_history_": "f",
+            },
+            {
+                "local_penalty_": float,
+                "global_penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_hdp_means,
             _restore_dp_means,
         ),
         Kind(
