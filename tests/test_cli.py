@@ -187,11 +187,18 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     assert "3 clusters" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
-    assert saved == (name in ("dp-means", "k-means", "gaussian-mixture"))
+    assert saved == (name in ("dp-means", "kernel-dp-means", "k-means", "gaussian-mixture"))
     assert ("a model is not" in result.stderr) != saved
     if saved:
         labels = run("predict", "o/model.zip", flowers).stdout
         assert labels == (tmp_path / "o" / "labels.csv").read_text()
+
+
+def test_a_kernel_beyond_memory_is_one_line(run, flowers, tmp_path, monkeypatch):
+    monkeypatch.setattr("countless.hard.kernel_matrix.available_memory", lambda: 100)
+    result = run("fit", flowers, "--method", "kernel-dp-means", "--out", "o", code=2)
+    assert "bytes, and 100 are available" in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
 
 
 def test_every_public_estimator_is_a_method():

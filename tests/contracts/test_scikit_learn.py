@@ -2,23 +2,27 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countless import DPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans
 
 NUMBERING = (
     "labels are numbered by first appearance, and the check shuffles the rows; "
     "tests/hard/test_refine.py checks the same up to the numbering"
 )
 
+WEIGHTED = {
+    "check_sample_weight_equivalence_on_dense_data": NUMBERING,
+    "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
+}
 EXPECTED_FAILURES = {
-    "DPMeans": {
-        "check_sample_weight_equivalence_on_dense_data": NUMBERING,
-        "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
-    }
+    "DPMeans": WEIGHTED,
+    "HDPMeans": {},
+    "KernelDPMeans": WEIGHTED,
+    "KernelHDPMeans": WEIGHTED,
 }
 
 
 @parametrize_with_checks(
-    [DPMeans()],
+    [DPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
 def test_contract(estimator, check):

@@ -12,6 +12,7 @@ from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans
 from sklearn.mixture import GaussianMixture
 
 from countless.hard.dp_means import DPMeans
+from countless.hard.kernel import KernelDPMeans
 from countless.io.errors import InputError, ModelFileError
 from countless.io.model_file import can_save, load_model, model_bytes, save_model
 from countless.io.prepare import NumericStep, Preparation
@@ -28,6 +29,8 @@ SAVABLE = [
     DPMeans(),
     DPMeans(3.0, refine=False),
     DPMeans(divergence="cosine", random_state=1),
+    KernelDPMeans(random_state=0),
+    KernelDPMeans(2.0, kernel="poly", gamma=0.1, refine=False),
     KMeans(3, n_init=2, random_state=0),
     *MIXTURES,
 ]
@@ -77,6 +80,7 @@ def test_equal_models_are_equal_files():
 
 def test_what_cannot_be_saved_is_refused(tmp_path):
     assert not can_save(DBSCAN())
+    assert not can_save(KernelDPMeans(1.0, kernel="precomputed").fit(X @ X.T))
     assert not can_save(BisectingKMeans())
     with pytest.raises(InputError, match="DBSCAN has no state"):
         save_model(tmp_path / "m.zip", DBSCAN().fit(X))

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..io.columns import Roles, examine_columns
-from ..io.plan import Plan, plan_preparation, row_weights
+from ..io.plan import Plan, plan_preparation, row_groups, row_weights
 from ..io.prepare import Feature
 from ..io.table import Column, Numbers, Table, counted, shortest
 from ..report.text import columns_view
@@ -28,6 +29,7 @@ class Data(NamedTuple):
     roles: Roles
     plan: Plan
     weight: np.ndarray | None
+    groups: np.ndarray | None = None
 
     @property
     def matrix(self) -> np.ndarray:
@@ -74,7 +76,7 @@ class Data(NamedTuple):
                 )
         return hints
 
-    def in_table_terms(self, error: ValueError) -> str:
+    def in_table_terms(self, error: Exception) -> str:
         """Return an estimator's complaint about the matrix as one about the table."""
         features = self.plan.preparation.features()
         return in_table_terms(str(error), self.plan.prepared.rows, features)
@@ -149,7 +151,11 @@ def prepare_data(
         facts = examine_columns(table, roles)
         plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
     rows = plan.prepared.rows
-    data = Data(table, roles, plan, None if weight is None else weight[rows])
+    groups = None
+    if roles.group:
+        groups = row_groups(table, roles.group, rows)
+        plan = plan._replace(preparation=replace(plan.preparation, group=roles.group))
+    data = Data(table, roles, plan, None if weight is None else weight[rows], groups)
     screen.show(
         f"{table.source}: {counted(table.n_rows, 'row')}, {counted(len(table.columns), 'column')}",
         columns_view(plan.columns),

@@ -16,7 +16,7 @@ from .options import (
     reading_options,
     seed_option,
 )
-from .registry import DEFAULT, METHODS
+from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 
 
 @click.command(short_help="Cluster the rows of a table.")
@@ -24,10 +24,9 @@ from .registry import DEFAULT, METHODS
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
-    default=DEFAULT,
-    show_default=True,
     metavar="NAME",
-    help="How to cluster; `countless methods` lists the names.",
+    help="How to cluster; `countless methods` lists the names. By default dp-means, and with "
+    "--group hdp-means.",
 )
 @click.option(
     "--penalty",
@@ -48,6 +47,9 @@ from .registry import DEFAULT, METHODS
     help="Where results go; by default the data's name with '-clusters'.",
 )
 @click.option("--plot", is_flag=True, help="Draw the penalty path, too (path.png).")
+@click.option(
+    "--group", metavar="NAME", help="The column that tells the data set, or batch, of each row."
+)
 @click.option(
     "--compare", metavar="NAME", help="A column of known groups: kept out, compared afterwards."
 )
@@ -75,7 +77,8 @@ def fit(data: str, **options: Any) -> None:
 
     arguments = {"data": data, **{_option(name): _text(value) for name, value in options.items()}}
     choices = data_choices(data, options)
-    method, plot, out = options["method"], options["plot"], options["out"] or _default_out(data)
+    method = options["method"] or (DEFAULT_FOR_GROUPS if choices.group else DEFAULT)
+    plot, out = options["plot"], options["out"] or _default_out(data)
     parameters = parse_settings(options["settings"])
     if options["penalty"] is not None:
         if "penalty" in parameters:

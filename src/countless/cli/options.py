@@ -153,6 +153,7 @@ class DataChoices:
     id: str | None
     weight: str | None
     compare: str | None
+    group: str | None
     gaps: str
     scale: bool | None
 
@@ -161,8 +162,10 @@ class DataChoices:
         from ..io.columns import Roles, named_columns
 
         words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
-        table = self.reading.read(words | {name for name in (self.id, self.compare) if name})
-        for name in (self.id, self.weight, self.compare):
+        table = self.reading.read(
+            words | {name for name in (self.id, self.compare, self.group) if name}
+        )
+        for name in (self.id, self.weight, self.compare, self.group):
             if name is not None:
                 table.column(name)
         roles = Roles(
@@ -172,6 +175,7 @@ class DataChoices:
             self.id,
             self.weight,
             self.compare,
+            self.group,
         )
         return table, roles
 
@@ -190,5 +194,6 @@ def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
         data_reading(data, options),
         id=options.pop("id_"),
         compare=options.pop("compare", None),
+        group=options.pop("group", None),
         **{name: options.pop(name) for name in names},
     )

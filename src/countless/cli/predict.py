@@ -37,6 +37,7 @@ def predict(model: str, data: str, **options: Any) -> None:
 
     from ..io.errors import InputError
     from ..io.model_file import load_model
+    from ..io.plan import row_groups
     from ..io.prepare import CategoricalStep
     from ..io.table import counted, listing
     from ..io.write import check_free_file, labels_csv, write_file
@@ -52,19 +53,24 @@ def predict(model: str, data: str, **options: Any) -> None:
     if preparation is None:
         raise InputError(f"{model} was saved without the preparation of a table")
     words = {step.name for step in preparation.steps if isinstance(step, CategoricalStep)}
+    words |= {preparation.group} - {None}
     id_ = options["id_"]
     with screen.step("read", f"reading {data}"):
         table = data_reading(data, options).read(words | ({id_} if id_ else set()))
         ids = (id_, table.words(id_).words()) if id_ else None
         prepared = preparation.apply(table, options["gaps"])
+        extra = {}
+        if preparation.group is not None:
+            extra["groups"] = row_groups(table, preparation.group, prepared.rows)
     for note in prepared.notes:
         screen.warn(note)
     used = {step.name for step in preparation.steps}
-    if extra := [name for name in table.columns if name not in used and name != id_]:
-        screen.note(f"columns that the model does not use: {listing(extra)}")
+    aside = (id_, preparation.group)
+    if unused := [name for name in table.columns if name not in used and name not in aside]:
+        screen.note(f"columns that the model does not use: {listing(unused)}")
     with screen.step("predict", f"labelling {len(prepared.rows)} rows"):
         try:
-            labels = np.asarray(estimator.predict(prepared.matrix))
+            labels = np.asarray(estimator.predict(prepared.matrix, **extra))
         except ValueError as error:
             message = in_table_terms(str(error), prepared.rows, preparation.features())
             raise InputError(f"{table.source}: {message}") from error

@@ -16,9 +16,30 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "hdp-means": Method(
+        "hdp-means",
+        "countless.hard.hdp_means",
+        "HDPMeans",
+        "several data sets (--group) that share centers, each for a price of its own",
+        "global_penalty",
+    ),
+    "kernel-dp-means": Method(
+        "kernel-dp-means",
+        "countless.hard.kernel",
+        "KernelDPMeans",
+        "the same in the feature space of a kernel; memory grows with the square of the rows",
+        "penalty",
+    ),
+    "kernel-hdp-means": Method(
+        "kernel-hdp-means",
+        "countless.hard.kernel_hdp",
+        "KernelHDPMeans",
+        "the same for several data sets that share clusters",
+        "global_penalty",
+    ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
-DEFAULT = "dp-means"
+DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
 
 _WORDS = {"none": None, "true": True, "false": False}
 

@@ -75,13 +75,17 @@ def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
         if not has_fit_parameter(estimator, "sample_weight"):
             raise InputError(f"{method} takes no row weights; leave out --weight")
         extra["sample_weight"] = data.weight
+    if data.groups is not None:
+        if not has_fit_parameter(estimator, "groups"):
+            raise InputError(f"{method} takes no groups; leave out --group, or use hdp-means")
+        extra["groups"] = data.groups
     doing = f"clustering {n_rows} rows and {n_columns} features by {method}"
     with screen.step("fit", doing) as say:
         if screen.err.is_terminal:
             follow(estimator, say)
         try:
             labels = estimator.fit_predict(data.matrix, **extra)
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     return np.asarray(labels)
 
@@ -111,9 +115,14 @@ def _result(
         "n_clusters": sum(cluster.label != NOISE for cluster in clusters),
         "n_noise": int((labels == NOISE).sum()),
     }
-    for name in ("penalty_", "objective_", "n_iter_", "converged_"):
+    penalties = ("penalty_", "local_penalty_", "global_penalty_")
+    for name in (*penalties, "objective_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
+    if data.groups is not None:
+        pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
+        used = {str(name): int(n) for name, n in pairs}
+        result["groups"] = {"column": data.roles.group, "n_local_clusters": used}
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
@@ -135,9 +144,16 @@ def _show(
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
     if "penalty" in result:
         line += f" at penalty {number(result['penalty'])}"
+    if "global_penalty" in result:
+        line += f" at global penalty {number(result['global_penalty'])}"
+        line += f" and local penalty {number(result['local_penalty'])}"
     if result["n_noise"]:
         line += f"; {counted(result['n_noise'], 'row')} of noise"
     screen.show(line)
+    if "groups" in result:
+        sizes = result["groups"]["n_local_clusters"].values()
+        often = f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else f"{min(sizes)}"
+        screen.show(f"{counted(len(sizes), 'data set')}, each with {often} of them")
     if "confidence" in result:
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     screen.show("", clusters_view(clusters, data.cell, data.row_name))

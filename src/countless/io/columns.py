@@ -35,11 +35,12 @@ class Roles:
     id: str | None = None
     weight: str | None = None
     compare: str | None = None
+    group: str | None = None
 
     def set_aside(self) -> dict[str, str]:
         """Return the columns that have another part to play, and the option that said so."""
         aside = dict.fromkeys(self.exclude, "--exclude")
-        for option in ("id", "weight", "compare"):
+        for option in ("id", "weight", "compare", "group"):
             if name := getattr(self, option):
                 aside[name] = f"--{option}"
         return aside

@@ -236,7 +236,7 @@ def _read_array(
     array = read_npy(io.BytesIO(archive.read(members[f"{name}.npy"])), kinds=letter)
     if stated != {"dtype": str(array.dtype), "shape": list(array.shape)}:
         raise ModelFileError(f"{name} is not of the type and shape that {_HEADER} says")
-    if not np.isfinite(array).all():
+    if array.dtype.kind != "U" and not np.isfinite(array).all():
         raise ModelFileError(f"{name} holds a value that is not a finite number")
     return array
 

@@ -14,7 +14,7 @@ _COVARIANCE_SHAPES = {"full": "kdd", "tied": "dd", "diag": "kd", "spherical": "k
 class Kind(NamedTuple):
     """One estimator class: what of its fitted state is saved.
 
-    ``arrays`` gives the NumPy kind letter of each array, ``values`` the type of each plain value.
+    ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value.
     ``check`` raises ValueError for arrays or parameters that do not fit together, and returns the
     number of columns the model expects; ``restore`` puts the state into a new estimator.
     """
@@ -41,7 +41,15 @@ def kind_of(estimator: Any) -> Kind | None:
     'KMeans'
     """
     kind = KINDS.get(type(estimator).__name__)
-    return kind if kind is not None and type(estimator) is kind.load() else None
+    if kind is None or type(estimator) is not kind.load():
+        return None
+    state = vars(estimator)
+    plain = all(
+        isinstance(state[name], np.ndarray) and state[name].dtype.kind in letters
+        for name, letters in kind.arrays.items()
+        if name in state
+    )
+    return kind if plain else None
 
 
 def _sizes(arrays: Arrays, shapes: dict[str, str]) -> dict[str, int]:
@@ -75,6 +83,25 @@ def _check_dp_means(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_kernel(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
+    sizes = _sizes(arrays, shapes | {"center_norms_": "k", "cluster_weights_": "k"})
+    labels, weight = arrays["labels_"], arrays["row_weights_"]
+    if (labels < 0).any() or (labels >= sizes["k"]).any():
+        raise ValueError("its labels_ name clusters that it does not have")
+    if (weight < 0).any() or not np.bincount(labels, weight, minlength=sizes["k"]).all():
+        raise ValueError("its row_weights_ leave a cluster without weight")
+    return sizes["d"]
+
+
+def _check_hdp_means(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"cluster_centers_": "kd", "group_clusters_": "jk", "groups_": "j"}
+    sizes = _sizes(arrays, shapes | {"n_local_clusters_": "j", "objective_history_": "i"})
+    if len(np.unique(arrays["groups_"])) < sizes["j"]:
+        raise ValueError("its groups_ are not all different")
+    return sizes["d"]
+
+
 def _check_mixture(estimator: Any, arrays: Arrays) -> int:
     shape = _COVARIANCE_SHAPES.get(estimator.covariance_type)
     if shape is None:
@@ -94,6 +121,12 @@ def _restore_attributes(estimator: Any, arrays: Arrays, values: dict[str, Any]) 
 def _restore_dp_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     _restore_attributes(estimator, arrays, values)
     estimator.n_clusters_, estimator.n_features_in_ = arrays["cluster_centers_"].shape
+
+
+def _restore_kernel(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    _restore_attributes(estimator, arrays, values)
+    estimator.n_clusters_ = len(arrays["center_norms_"])
+    estimator.n_features_in_ = arrays["X_fit_"].shape[1]
 
 
 def _restore_k_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
@@ -126,6 +159,47 @@ KINDS = {
             {"penalty_": float, "objective_": float, "n_iter_": int, "converged_": bool},
             _check_dp_means,
             _restore_dp_means,
+        ),
+        Kind(
+            "countless.hard.hdp_means",
+            "HDPMeans",
+            {
+                "cluster_centers_": "f",
+                "group_clusters_": "b",
+                "groups_": "Uiubf",
+                "n_local_clusters_": "i",
+                "objective_history_": "f",
+            },
+            {
+                "local_penalty_": float,
+                "global_penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_hdp_means,
+            _restore_dp_means,
+        ),
+        Kind(
+            "countless.hard.kernel",
+            "KernelDPMeans",
+            {
+                "X_fit_": "f",
+                "labels_": "i",
+                "row_weights_": "f",
+                "center_norms_": "f",
+                "cluster_weights_": "f",
+                "objective_history_": "f",
+            },
+            {
+                "gamma_": float,
+                "penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_kernel,
+            _restore_kernel,
         ),
         Kind(
             "sklearn.cluster",

@@ -96,6 +96,23 @@ def row_weights(table: Table, name: str) -> np.ndarray:
     return weight
 
 
+def row_groups(table: Table, name: str, rows: np.ndarray) -> np.ndarray:
+    """Return which data set each of some rows belongs to, or name the row that tells none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table("t", {"batch": Words(np.array([1, 0]), ("a", "b"))}, n_rows=2)
+    >>> row_groups(table, "batch", np.array([0, 1])).tolist()
+    ['b', 'a']
+    """
+    words = table.words(name)
+    empty = rows[words.codes[rows] < 0]
+    if len(empty):
+        raise InputError(f"group column {name!r}, row {int(empty[0]) + 1} is empty")
+    return np.array(words.levels)[words.codes[rows]]
+
+
 def _blank_step(table: Table, name: str) -> Step:
     """Return a step that knows the column's gaps and nothing else yet."""
     if isinstance(table.columns[name], Words):

@@ -145,6 +145,7 @@ class Preparation:
     steps: tuple[Step, ...]
     gaps: str = "error"
     dtype: str = "float64"
+    group: str | None = None  # the column that tells the data set of each row
 
     def features(self) -> list[Feature]:
         """Return what each column of the matrix stands for."""
@@ -185,13 +186,16 @@ class Preparation:
         for step in steps:
             if "levels" in step:
                 step["levels"] = list(step["levels"])
-        return {"gaps": self.gaps, "dtype": self.dtype, "steps": steps}
+        plain = {"gaps": self.gaps, "dtype": self.dtype, "steps": steps}
+        return plain if self.group is None else plain | {"group": self.group}
 
     @classmethod
     def from_json(cls, value: Any) -> "Preparation":
         """Return the steps that :meth:`to_json` described; raise ValueError for anything else."""
-        if not isinstance(value, dict) or set(value) != {"gaps", "dtype", "steps"}:
+        if not isinstance(value, dict) or set(value) - {"group"} != {"gaps", "dtype", "steps"}:
             raise ValueError("the preparation must have gaps, dtype and steps")
+        if not isinstance(value.get("group", ""), str):
+            raise ValueError("the preparation's group is not the name of a column")
         if value["gaps"] not in GAP_CHOICES or value["dtype"] not in ("float32", "float64"):
             raise ValueError("the preparation has an unknown choice of gaps or dtype")
         if not isinstance(value["steps"], list) or not value["steps"]:
@@ -199,7 +203,7 @@ class Preparation:
         steps = tuple(_step_from_json(step) for step in value["steps"])
         if len({step.name for step in steps}) < len(steps):
             raise ValueError("the preparation uses a column twice")
-        return cls(steps, value["gaps"], value["dtype"])
+        return cls(steps, value["gaps"], value["dtype"], value.get("group"))
 
 
 def _step_from_json(value: Any) -> Step:

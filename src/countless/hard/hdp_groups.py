@@ -1,0 +1,74 @@
+"""Which data set each row belongs to: the rows of a group side by side, and its local clusters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless._labels import number_by_appearance
+
+
+class Groups(NamedTuple):
+    """Data sets, numbered by first appearance."""
+
+    names: np.ndarray  # (n_groups,) as they were given
+    number: np.ndarray  # (n_rows,) int32, the group of each row
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.names)
+
+    def sorted(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return the order that puts groups side by side (None: they are), and where each starts.
+
+        The order keeps the rows of a group in their own order.
+        """
+        starts = np.zeros(self.n_groups + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.number, minlength=self.n_groups), out=starts[1:])
+        if (np.diff(self.number) >= 0).all():
+            return None, starts
+        return np.argsort(self.number, kind="stable"), starts
+
+
+def check_groups(groups: Any, n_rows: int) -> Groups:
+    """Return the group of each row; None is one group, named 0."""
+    if groups is None:
+        return Groups(np.zeros(1, dtype=np.int64), np.zeros(n_rows, dtype=np.int32))
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise ValueError(
+            f"groups must hold a label for each of {n_rows} rows; got shape {given.shape}"
+        )
+    missing = given != given if given.dtype.kind in "fc" else np.zeros(n_rows, dtype=bool)
+    if given.dtype.kind == "O":
+        missing = np.array([name is None or name != name for name in given])
+        if all(isinstance(name, str) for name in given):
+            given = given.astype(str)
+    if missing.any():
+        raise ValueError(
+            f"groups must name the data set of every row; row {missing.argmax()} has none"
+        )
+    try:
+        return Groups(*number_by_appearance(given))
+    except TypeError as error:
+        raise ValueError(f"groups must hold labels that can be compared: {error}") from error
+
+
+class Cells(NamedTuple):
+    """The pairs (group, global) that have rows: local clusters, when each pair is one.
+
+    They are numbered by group, and inside a group by global.
+    """
+
+    group: np.ndarray  # (n_cells,)
+    cluster: np.ndarray  # (n_cells,) the global
+    number: np.ndarray  # (n_groups, n_globals) the cell of each pair, or -1
+
+    @classmethod
+    def of(cls, used: np.ndarray) -> Cells:
+        """Number the pairs that are used."""
+        group, cluster = np.nonzero(used)
+        number = np.full(used.shape, -1, dtype=np.int32)
+        number[group, cluster] = np.arange(len(group))
+        return cls(group, cluster, number)

@@ -1,0 +1,472 @@
+"""Lowering the objective of the hard HDP beyond where Algorithm 2 stops.
+
+Local clusters of one group that share a global are one local cluster here, so a clustering is one
+global for each row, and ``sum_i ||x_i - mu_z(i)||^2 + local_penalty * n_local + global_penalty *
+n_global`` counts the pairs (group, global) that have rows. Only moves that lower it are taken:
+
+* *settle*: every group chooses anew which globals it uses, by additions, drops and swaps, and its
+  rows go to the nearest of them; then centers move to their means;
+* *split* a global in two; each of its groups goes to one half as a whole, or pays for both;
+* *merge* two globals: one price less, and one local price less for every group that used both;
+* *move* whole local clusters, halves of them, and single rows to another global or a new one.
+
+Where none helps, it ventures: globals are split below their worth, settled and merged again, and
+all is taken back unless the objective is lower.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from countless._compat import OnPass, ignore_pass
+from countless.hard.hdp_algorithm2 import SharedClustering
+from countless.hard.hdp_groups import Cells
+from countless.hard.split import halve
+from countless.kernels.hdp import (
+    best_change,
+    choose_globals,
+    find_movers,
+    move_items,
+    weigh_changes,
+)
+from countless.kernels.ward import replace_pair
+from countless.rows import MemoryRows, Summary
+
+# Squared distances held at once by a thread; a group with more is worked on in parts.
+TILE_VALUES = 2**17
+LARGE_GROUP_VALUES = 2**22
+# Changes of the globals that a large group uses, between two moves of the centers.
+LARGE_GROUP_CHANGES = 4
+# Globals that a round of moves may open.
+ROOM = 16
+# A split is worth trying at this share of the penalties; the deepest venture makes so many times as
+# many globals, or this many where rows suffice; passes after its merges.
+BOLD = 0.7
+DEEP_FACTOR = 3
+DEEP_CLUSTERS = 64
+VENTURE_PASSES = 4
+# Gains below this share of the cost of one cluster are rounding.
+ROUNDING = 1e-12
+
+
+class Shared(NamedTuple):
+    """A global for each row, and what follows from it."""
+
+    labels: np.ndarray  # (n_rows,) int32
+    cell_rows: np.ndarray  # (n_groups, n_globals) rows of each group at each global
+    summary: Summary  # the globals' weights and sums about the origin
+
+    @property
+    def n_globals(self) -> int:
+        return self.cell_rows.shape[1]
+
+    @property
+    def used(self) -> np.ndarray:
+        return self.cell_rows > 0
+
+
+class Chosen(NamedTuple):
+    """What groups use, and where their rows are then."""
+
+    used: np.ndarray  # (n_groups, n_globals) bool
+    labels: np.ndarray  # (n_rows,) the global of each row
+    own: np.ndarray  # (n_rows,) its squared distance
+
+
+def distances(rows: MemoryRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
+    """Return the squared distances of some rows from centers, about the origin."""
+    block = rows.X[start:stop] - rows.origin
+    values = block @ (-2.0 * centers.T)
+    values += np.einsum("ij,ij->i", block, block)[:, None]
+    values += np.einsum("ij,ij->i", centers, centers)
+    return np.maximum(values, 0.0, out=values)
+
+
+def choose(
+    rows: MemoryRows,
+    starts: np.ndarray,
+    centers: np.ndarray,
+    paid: np.ndarray,
+    price: float,
+    chosen: Chosen,
+) -> None:
+    """Let every group choose which globals it uses, from what ``chosen`` says and into it."""
+    used, labels, own = chosen
+    tolerance = ROUNDING * rows.total_cost
+
+    def work(first, last):
+        part = slice(starts[first], starts[last])
+        choose_globals(
+            distances(rows, part.start, part.stop, centers), starts[first : last + 1] - part.start,
+            paid[first:last], price, tolerance, used[first:last], labels[part], own[part],
+        )  # fmt: skip
+
+    tiles, large = _tiles(starts, len(centers))
+    rows.each(work, tiles)
+    for group in large:
+        _choose_for_large(
+            rows, starts[group], starts[group + 1], centers, paid[group], price, used[group],
+            labels, own,
+        )  # fmt: skip
+
+
+def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own) -> None:
+    """Choose the globals of a group whose distances do not fit, in passes over its rows."""
+    g = len(used)
+    step = max(1, TILE_VALUES // g)
+    parts = [(at, min(at + step, end)) for at in range(begin, end, step)]
+    if not used.any():
+        used[:] = True
+
+    def weigh(start, stop):
+        sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
+        near = distances(rows, start, stop, centers)
+        weigh_changes(near, used, *sums, labels[start:stop], own[start:stop])
+        return sums
+
+    for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
+        add, drop, kept = (sum(part) for part in zip(*rows.each(weigh, parts), strict=True))
+        gone, new, change = best_change(used, paid, price, add, drop, kept)
+        if not (remaining and change < -ROUNDING * rows.total_cost):
+            return
+        if gone >= 0:
+            used[gone] = False
+        if new >= 0:
+            used[new] = True
+
+
+def assign_groups(
+    rows: MemoryRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
+) -> np.ndarray:
+    """Return a global for each row, when groups pay for the centers that they use.
+
+    ``paid`` marks those that a group uses already; at price 0 all are.
+    """
+    used = paid.copy() if price > 0 else np.ones_like(paid)
+    chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows))
+    choose(rows, starts, centers - rows.origin, paid, price, chosen)
+    return chosen.labels
+
+
+class Refiner:
+    """A clustering of several data sets under refinement. Rows of a group are side by side."""
+
+    def __init__(
+        self,
+        rows: MemoryRows,
+        starts: np.ndarray,
+        labels: np.ndarray,
+        local_penalty: float,
+        global_penalty: float,
+    ):
+        self.rows, self.starts = rows, starts
+        self.n_groups = len(starts) - 1
+        self.group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(starts))
+        self.local_penalty, self.global_penalty = local_penalty, global_penalty
+        self.rounding = ROUNDING * rows.total_cost
+        self.own = np.zeros(rows.n_rows)
+        self.n_passes = 0
+        self.adopt(labels)
+
+    @property
+    def means(self) -> np.ndarray:
+        """The globals' means, about the origin."""
+        return self.state.summary.total / self.state.summary.weight[:, None]
+
+    @property
+    def objective(self) -> float:
+        cost = self.rows.objective(self.state.summary, self.global_penalty)
+        return cost + self.local_penalty * np.count_nonzero(self.state.cell_rows)
+
+    def adopt(self, labels: np.ndarray) -> None:
+        """Take over a global for each row; globals without rows are forgotten."""
+        g = int(labels.max()) + 1
+        cell = self.group.astype(np.int64) * g + labels
+        cell_rows = np.bincount(cell, minlength=self.n_groups * g).reshape(self.n_groups, g)
+        kept = cell_rows.any(axis=0)
+        if not kept.all():
+            labels = (np.cumsum(kept, dtype=np.int32) - 1)[labels]
+            cell_rows = cell_rows[:, kept]
+        labels = labels.astype(np.int32, copy=False)
+        self.state = Shared(labels, cell_rows, self.rows.summary(labels, int(kept.sum())))
+
+    def settle(self, share: float = 1.0) -> bool:
+        """Choose each group's globals and move centers to their means; tell if a label changed.
+
+        A group pays this share of the local penalty for a global; at 0 it uses what it likes.
+        """
+        self.n_passes += 1
+        used = self.state.used if share else np.ones_like(self.state.used)
+        chosen = Chosen(used, np.empty_like(self.state.labels), self.own)
+        price = share * self.local_penalty
+        choose(self.rows, self.starts, self.means, np.zeros_like(used), price, chosen)
+        changed = not np.array_equal(chosen.labels, self.state.labels)
+        self.adopt(chosen.labels)
+        return changed
+
+    def merge(self) -> int:
+        """Merge pairs of globals, the most profitable first, while that pays; return how many."""
+        g = self.state.n_globals
+        weight, mean = self.state.summary.weight.copy(), self.means
+        used = np.ascontiguousarray(self.state.used.T, dtype=np.float32)
+
+        def cost(some, alive):
+            share = weight[some, None] * weight[:alive] / (weight[some, None] + weight[:alive])
+            saved = self.global_penalty + self.local_penalty * (used[some] @ used[:alive].T)
+            return share * cdist(mean[some], mean[:alive], "sqeuclidean") - saved
+
+        matrix = cost(np.arange(g), g)
+        np.fill_diagonal(matrix, np.inf)
+        partner = matrix.argmin(axis=1)
+        lowest = matrix[np.arange(g), partner]
+        place = np.arange(g)  # where each old global now is
+        alive = g
+        while alive > 1:
+            cheapest = int(lowest[:alive].argmin())
+            if not lowest[cheapest] < -self.rounding:
+                break
+            a, b = sorted((cheapest, int(partner[cheapest])))
+            last = alive - 1
+            mean[a] += (mean[b] - mean[a]) * (weight[b] / (weight[a] + weight[b]))
+            weight[a] += weight[b]
+            np.maximum(used[a], used[b], out=used[a])
+            replace_pair(matrix, partner, lowest, a, b, cost([a], alive)[0], alive)
+            for values in (weight, mean, used):
+                values[b] = values[last]
+            place[place == b] = a
+            place[place == last] = b if b < last else a
+            alive = last
+        if alive < g:
+            self.adopt(place.astype(np.int32)[self.state.labels])
+        return g - alive
+
+    def split(self, share: float = 1.0) -> int:
+        """Split globals that gain more than this share of what they then cost; return how many."""
+        state, rows = self.state, self.rows
+        price = share * self.global_penalty
+        halves = halve(rows, state.labels, np.sqrt(self.own), state.summary, price)
+        if not len(halves.cluster):
+            return 0
+        slot = np.full(state.n_globals, -1)
+        slot[halves.cluster] = np.arange(len(halves.cluster))
+        cells = Cells.of(state.used)
+        cell = cells.number[self.group, state.labels]
+        sides = rows.summary(2 * cell + halves.side, 2 * len(cells.group))
+        weight, total = sides.weight.reshape(-1, 2), sides.total.reshape(len(cells.group), 2, -1)
+        proper = halves.gain > price
+        near, far = (_means(half, proper) for half in (halves.near, halves.far))
+        at = slot[cells.cluster]
+        split = (at >= 0) & proper[at]
+        # What a group loses if its rows in the far half go to the near one, and the reverse.
+        step = (near - far)[at]
+        lift = (np.einsum("ij,ij->i", near, near) - np.einsum("ij,ij->i", far, far))[at]
+        to_near = weight[:, 1] * lift - 2 * np.einsum("ij,ij->i", total[:, 1], step)
+        to_far = 2 * np.einsum("ij,ij->i", total[:, 0], step) - weight[:, 0] * lift
+        both = share * self.local_penalty
+        extra = np.minimum(np.minimum(to_near, to_far), both)
+        loss = np.bincount(at[split], np.maximum(extra[split], 0.0), minlength=len(proper))
+        pays = proper & (halves.gain - loss > price + self.rounding)
+        n_new = int(np.count_nonzero(pays))
+        if n_new:
+            new_label = np.full(len(proper), -1)
+            new_label[pays] = state.n_globals + np.arange(n_new)
+            # Per cell, what becomes of its rows in the near and in the far half.
+            old, new = cells.cluster, np.where(split, new_label[at], -1)
+            whole_near = (to_near <= to_far) & (to_near < both)
+            whole_far = (to_far < to_near) & (to_far < both)
+            moves = new >= 0
+            goes = np.stack([old, old], axis=1)
+            goes[moves & ~whole_near, 1] = new[moves & ~whole_near]
+            goes[moves & whole_far, 0] = new[moves & whole_far]
+            self.adopt(goes.astype(np.int32)[cell, halves.side.astype(np.int8)])
+        return n_new
+
+    def move_locals(self) -> int:
+        """Move whole local clusters to other globals or new ones; return how many."""
+        cells = Cells.of(self.state.used)
+        cell = cells.number[self.group, self.state.labels]
+        summary = self.rows.summary(cell, len(cells.group))
+        return self._move(cell, cells.group, cells.cluster, summary)
+
+    def move_halves(self) -> int:
+        """Cut local clusters in two and move one half, or both; return how many."""
+        cells = Cells.of(self.state.used)
+        cell = cells.number[self.group, self.state.labels]
+        summary = self.rows.summary(cell, len(cells.group))
+        halves = halve(self.rows, cell, np.sqrt(self.own), summary, self.local_penalty)
+        cut = halves.cluster[np.isfinite(halves.gain)]
+        if not len(cut):
+            return 0
+        # Far halves are items of their own, after all cells.
+        far_item = np.full(len(cells.group), -1)
+        far_item[cut] = len(cells.group) + np.arange(len(cut))
+        item = np.where(halves.side & (far_item[cell] >= 0), far_item[cell], cell)
+        group, cluster = (np.append(part, part[cut]) for part in (cells.group, cells.cluster))
+        item = item.astype(np.int32)
+        return self._move(item, group, cluster, self.rows.summary(item, len(group)))
+
+    def _move(self, item: np.ndarray, group, cluster, summary: Summary) -> int:
+        """Move items, of which each row is in one, where that pays."""
+        labels = cluster.astype(np.int32)
+        cell_items = np.zeros((self.n_groups, self.state.n_globals + ROOM), dtype=np.int32)
+        np.add.at(cell_items, (group, labels), 1)
+        mean = summary.total / summary.weight[:, None]
+        moved = self._move_items(summary.weight, mean, group, labels, cell_items)
+        if moved:
+            self.adopt(labels[item])
+        return moved
+
+    def move_rows(self) -> int:
+        """Move single rows to other globals or new ones; return how many."""
+        state, centers = self.state, self.means
+        moves = np.empty(self.rows.n_rows, dtype=bool)
+        step = max(1, TILE_VALUES // state.n_globals)
+
+        def look(start, stop):
+            part = slice(start, stop)
+            find_movers(
+                distances(self.rows, start, stop, centers), self.group[part], state.labels[part],
+                state.summary.weight, state.cell_rows, self.local_penalty, self.global_penalty,
+                self.rounding, moves[part],
+            )  # fmt: skip
+
+        n_rows = self.rows.n_rows
+        self.rows.each(look, [(at, min(at + step, n_rows)) for at in range(0, n_rows, step)])
+        ids = np.flatnonzero(moves)
+        if not len(ids):
+            return 0
+        labels = state.labels[ids]
+        cell_rows = np.pad(state.cell_rows, ((0, 0), (0, ROOM)))
+        values = self.rows.take(ids) - self.rows.origin
+        moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
+        if moved:
+            everyone = state.labels.copy()
+            everyone[ids] = labels
+            self.adopt(everyone)
+        return moved
+
+    def _move_items(self, item_weight, item_mean, group, labels, cell_items) -> int:
+        weight = np.append(self.state.summary.weight, np.zeros(ROOM))
+        mean = np.vstack([self.means, np.zeros((ROOM, self.rows.n_features))])
+        return move_items(
+            item_weight, item_mean, group, self.local_penalty, self.global_penalty, self.rounding,
+            labels, cell_items, cell_items.sum(axis=0), weight, mean,
+        )  # fmt: skip
+
+    def venture(self, share: float, enough: int) -> bool:
+        """Split globals below their worth, settle, merge; keep what is better."""
+        before, state = self.objective, self.state
+        n_before = 0
+        while n_before < self.state.n_globals < enough:  # what was split may merge by settling
+            n_before = self.state.n_globals
+            if self.split(share):
+                self.settle(share)
+        self.merge()
+        for _ in range(VENTURE_PASSES):
+            if not self.settle():
+                break
+        self.merge()
+        if self.objective < before - self.rounding:
+            return True
+        self.state = state
+        return False
+
+    def deep(self) -> int:
+        """Return how many globals the deepest venture makes, within the room of the table."""
+        many = max(DEEP_FACTOR * self.state.n_globals, min(DEEP_CLUSTERS, self.rows.n_rows // 4))
+        return min(many, self.rows.n_rows)
+
+
+def _means(half: Summary, proper: np.ndarray) -> np.ndarray:
+    """Return the means of proper halves; the others' are not looked at."""
+    weight = np.where(proper, half.weight, 1.0)
+    return np.where(proper[:, None], half.total / weight[:, None], 0.0)
+
+
+def _tiles(starts: np.ndarray, n_globals: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return runs of groups that are worked on together, and groups too large for one thread."""
+    tiles, large = [], []
+    room, most = TILE_VALUES // n_globals, LARGE_GROUP_VALUES // n_globals
+    first, n_groups = 0, len(starts) - 1
+    while first < n_groups:
+        if starts[first + 1] - starts[first] > most:
+            large.append(first)
+            first += 1
+            continue
+        last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
+        last = max(last, first + 1)
+        tiles.append((first, last))
+        first = last
+    return tiles, large
+
+
+def refine(
+    rows: MemoryRows,
+    starts: np.ndarray,
+    labels: np.ndarray,
+    local_penalty: float,
+    global_penalty: float,
+    *,
+    tol: float,
+    max_iter: int,
+    venture: bool = True,
+    on_pass: OnPass = ignore_pass,
+) -> SharedClustering:
+    """Take moves from a first clustering until none lowers the objective by ``tol`` times itself.
+
+    Parameters
+    ----------
+    rows : MemoryRows
+        Rows of a group are side by side.
+    starts : ndarray of int (n_groups + 1,)
+        Where each group starts, and the number of rows.
+    labels : ndarray of int (n_rows,)
+        A global for each row to start from.
+    local_penalty, global_penalty : float
+        The price of a local and of a global cluster.
+    tol, max_iter : float, int
+        Stop when a round gains less than this share of the objective, or after so many passes.
+    venture : bool
+        Whether to try what does not pay at once.
+    on_pass : callable
+        Told the objective and the number of globals after each pass.
+    """
+    refiner = Refiner(rows, starts, labels, local_penalty, global_penalty)
+    history: list[float] = []
+
+    def note() -> None:
+        history.append(refiner.objective)
+        on_pass(history[-1], refiner.state.n_globals)
+
+    refiner.settle()
+    note()
+    converged = False
+    while not converged and refiner.n_passes < max_iter:
+        start = history[-1]
+        little = tol * start + refiner.rounding * (tol > 0)
+        while refiner.n_passes < max_iter and refiner.split():
+            refiner.settle()
+        refiner.merge()
+        refiner.move_locals()
+        changed = True
+        while changed and refiner.n_passes < max_iter:
+            changed = refiner.settle()
+            note()
+            changed = changed and history[-2] - history[-1] > little
+        if start - history[-1] > little:
+            continue
+        found = refiner.move_halves() + refiner.move_rows() > 0
+        if venture:
+            found = found or refiner.venture(BOLD, refiner.state.n_globals + 1)
+            found = found or refiner.venture(0.0, refiner.deep())
+        note()
+        converged = not found or start - history[-1] <= little
+    cells = Cells.of(refiner.state.used)
+    local = cells.number[refiner.group, refiner.state.labels]
+    return SharedClustering(
+        local, cells.group, cells.cluster, refiner.means + rows.origin, history[-1], history,
+        refiner.n_passes, converged,
+    )  # fmt: skip

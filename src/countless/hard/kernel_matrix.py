@@ -1,0 +1,173 @@
+"""Kernel matrices: each entry computed once, in tiles on threads, with memory stated beforehand."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from threadpoolctl import threadpool_limits
+
+from countless.kernels.gram import first_asymmetry
+
+logger = logging.getLogger("countless")
+
+# Rows and columns of a tile of the kernel, and columns of the sums that a thread works on.
+TILE = 1024
+# Mirror images may differ by this share of the largest diagonal entry: products in float32 do.
+ASYMMETRY = 1e-5
+# Kernels whose gamma is a scale of squared distances or products.
+SCALED = ("rbf", "poly", "polynomial", "sigmoid")
+
+Each = Callable[[Callable, Any], list]
+
+
+@contextmanager
+def open_threads(n_jobs: int | None) -> Iterator[Each]:
+    """Give a function that calls another for every item, on threads; BLAS gets one in each."""
+    n_threads = effective_n_jobs(n_jobs)
+    with threadpool_limits(1, user_api="blas"):
+        if n_threads == 1:
+            yield lambda function, items: [function(*item) for item in items]
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield lambda function, items: list(pool.map(lambda item: function(*item), items))
+
+
+def steps(n: int, size: int) -> list[tuple[int, int]]:
+    """Return the (start, stop) of stretches of a size."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+class KernelFunction:
+    """A kernel by scikit-learn's name, or a callable, with its parameters.
+
+    Examples
+    --------
+    >>> kernel = KernelFunction("rbf", {"gamma": 0.5})
+    >>> kernel.between(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(3).tolist()
+    [[1.0, 0.135]]
+    """
+
+    def __init__(self, kernel: Any, parameters: dict[str, Any]):
+        if not callable(kernel) and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+            known = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
+            raise ValueError(
+                f"kernel must be 'precomputed', a callable or one of {known}; got {kernel!r}"
+            )
+        self.kernel = kernel
+        self.parameters = parameters
+
+    def between(self, A: Any, B: Any = None) -> np.ndarray:
+        """Return the kernel of every row of A with every row of B (None: A itself)."""
+        return pairwise_kernels(
+            A, B, metric=self.kernel, filter_params=not callable(self.kernel), **self.parameters
+        )
+
+    def matrix(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """Return the kernel of every row of X with every other, in X's type."""
+        n = X.shape[0]
+        state_memory(n, n * n * X.dtype.itemsize)
+        values = np.empty((n, n), dtype=X.dtype)
+
+        def fill(rows, columns):
+            here, there = slice(*rows), slice(*columns)
+            if rows == columns:
+                upper = np.triu(self.between(X[here]))  # mirrored, since rounding may not be
+                values[here, here] = upper + np.triu(upper, 1).T
+            else:
+                tile = self.between(X[here], X[there])
+                values[here, there] = tile
+                values[there, here] = tile.T
+
+        places = steps(n, TILE)
+        tiles = [(rows, columns) for i, rows in enumerate(places) for columns in places[i:]]
+        with open_threads(n_jobs) as each:
+            each(fill, tiles)
+        check_entries(values)
+        return values
+
+
+def scale_of(X: Any, weight: np.ndarray) -> float:
+    """Return one over the sum of the columns' variances: a gamma that follows units.
+
+    Examples
+    --------
+    >>> scale_of(np.array([[0.0, 1.0], [2.0, 1.0]]), np.ones(2))
+    1.0
+    """
+    share = weight / weight.sum()
+    mean = np.asarray(X.T @ share, dtype=np.float64).ravel()
+    if sp.issparse(X):
+        spread = float((X.multiply(X).T @ share).sum() - mean @ mean)
+    else:
+        spread = float(sum(share[a:b] @ (np.square(X[a:b] - mean)).sum(axis=1)
+                           for a, b in steps(len(X), TILE)))  # fmt: skip
+    return 1.0 / spread if spread > 0 else 1.0
+
+
+def state_memory(n: int, n_bytes: int) -> None:
+    """Say what a kernel will take, and refuse it where that is more than there is."""
+    available = available_memory()
+    there = "unknown" if available is None else f"{available:,}"
+    logger.info("a kernel of n=%s rows: %s bytes; %s available", f"{n:,}", f"{n_bytes:,}", there)
+    if available is not None and n_bytes > available:
+        raise MemoryError(
+            f"the kernel of n={n:,} rows needs {n_bytes:,} bytes, and {available:,} are available; "
+            "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
+        )
+
+
+def available_memory() -> int | None:
+    """Return the bytes that can be had, or None where the system does not say."""
+    known = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        known.append(1024 * int(fields["MemAvailable"].split()[0]))
+    elif "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        known.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        known.append(int(limit.read_text()) - int(used.read_text()))
+    return min(known, default=None)
+
+
+def check_entries(kernel: np.ndarray, first_row: int = 0) -> None:
+    """Raise a ValueError that names the first entry that is NaN or infinite."""
+    for start, stop in steps(len(kernel), TILE):
+        if not np.isfinite(kernel[start:stop].sum(dtype=np.float64)):
+            bad = np.argwhere(~np.isfinite(kernel[start:stop]))
+            if len(bad):
+                row, column = bad[0]
+                raise ValueError(
+                    f"the kernel of row {first_row + start + row} and row {column} is "
+                    f"{kernel[start + row, column]:g}"
+                )
+
+
+def check_precomputed(kernel: np.ndarray, n_jobs: int | None = None) -> None:
+    """Raise a ValueError unless a matrix of finite numbers is square and symmetric."""
+    n_rows, n_columns = kernel.shape
+    if n_rows != n_columns:
+        raise ValueError(
+            f"a precomputed kernel must be square; got {n_rows} rows and {n_columns} columns"
+        )
+    largest = float(np.abs(np.diagonal(kernel)).max())
+    tolerance = ASYMMETRY * largest
+    with open_threads(n_jobs) as each:
+        found = each(lambda a, b: first_asymmetry(kernel, a, b, tolerance), steps(n_rows, TILE))
+    row, column = next((pair for pair in found if pair[0] >= 0), (-1, -1))
+    if row >= 0:
+        raise ValueError(
+            f"a precomputed kernel must be symmetric; row {row}, column {column} has "
+            f"{kernel[row, column]:g} and row {column}, column {row} has {kernel[column, row]:g}"
+        )
