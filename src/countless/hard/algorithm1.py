@@ -7,20 +7,31 @@ earlier rows of the pass opened, opens a cluster.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from countless._compat import OnPass, ignore_pass
+from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.nearest import Nearest
 
 
 class Clustering(NamedTuple):
     """A hard clustering, and how it was reached."""
 
-    nearest: Nearest  # labels, centers and what clusters hold
+    nearest: Nearest
     objective: float
     history: list[float]  # the objective after each pass
     n_iter: int
     converged: bool
+
+    @property
+    def labels(self) -> Any:
+        return self.nearest.labels
+
+    @property
+    def centers(self) -> np.ndarray:
+        return self.nearest.centers
 
 
 def one_pass(nearest: Nearest, penalty: float, order: str, seed: int) -> None:
@@ -39,8 +50,8 @@ def algorithm1(
     order: str,
     seed: int,
     max_iter: int,
-    history: list[float] | None = None,
     on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
     """Run Algorithm 1 until no label changes.
 
@@ -56,14 +67,19 @@ def algorithm1(
         Passes at most.
     on_pass : callable
         Told the objective and the number of clusters after each pass.
+    checkpoint : Checkpoint
+        Where a run may go on from, and is saved to.
     """
     frame = nearest.rows.frame
-    history = []
+    saved = checkpoint.resume(nearest)
+    history = saved.history if saved else []
     converged = False
     while len(history) < max_iter and not converged:
         one_pass(nearest, penalty, order, seed)
         history.append(frame.objective(nearest.summary, penalty))
         converged = nearest.n_changed == 0
         on_pass(history[-1], nearest.n_clusters)
+        if not converged:
+            checkpoint.save(nearest, Progress(history, len(history)))
     nearest.centers = frame.means(nearest.summary)
     return Clustering(nearest, history[-1], history, len(history), converged)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ from countless._compat import (
 )
 from countless._labels import look_up
 from countless.hard.algorithm1 import Clustering, algorithm1, one_pass
+from countless.hard.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    NoCheckpoint,
+    open_checkpoint,
+)
 from countless.hard.checks import open_checked
 from countless.hard.divergence import get_divergence
 from countless.hard.farthest import farthest_distance
@@ -65,6 +72,7 @@ def dp_means(
     max_iter: int = 300,
     seed: int = 0,
     on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
     """Cluster rows by DP-means.
 
@@ -86,17 +94,25 @@ def dp_means(
         Decides a random order.
     on_pass : callable
         Told the objective and the number of clusters after each pass.
+    checkpoint : Checkpoint
+        Where a run may go on from, and is saved to.
     """
     nearest = Nearest(rows)
+    settings: dict[str, Any] = {
+        "max_iter": max_iter,
+        "on_pass": on_pass,
+        "checkpoint": checkpoint,
+    }
     if not refine:
-        return algorithm1(
-            nearest, penalty, order=order, seed=seed, max_iter=max_iter, on_pass=on_pass
-        )
-    if start is None:
-        one_pass(nearest, penalty, order, seed)
-    else:
-        nearest.start_from(start)
-    return refine_clusters(nearest, penalty, tol=tol, max_iter=max_iter, on_pass=on_pass)
+        return algorithm1(nearest, penalty, order=order, seed=seed, **settings)
+
+    def first_clusters(nearest: Nearest) -> None:
+        if start is None:
+            one_pass(nearest, penalty, order, seed)
+        else:
+            nearest.start_from(start)
+
+    return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
 
 
 def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
@@ -167,6 +183,10 @@ class DPMeans(
         Refinement stops when a round lowers the objective by less than this share of it. 0 goes on
         until no move helps. The default is 0 up to 10,000 rows and 2 million cells, and 1e-3
         beyond.
+    checkpoint : str or Path, optional
+        A file that the run is saved to every few passes. A run that was stopped goes on from it to
+        the same answer; the file is removed at the end. It is locked while a run uses it, and of no
+        use to another table or other parameters. Needs ``n_init=1``.
     random_state : int, RandomState instance or None, default=None
         Decides random orders, and the sample that 'auto' takes of a long table.
     n_jobs : int, default=None
@@ -231,6 +251,7 @@ class DPMeans(
         n_init=1,
         max_iter=300,
         tol=None,
+        checkpoint=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -241,6 +262,7 @@ class DPMeans(
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -269,8 +291,19 @@ class DPMeans(
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
             penalty, start = self._resolve_penalty(rows, random, refine=self.refine)
-            found = self._best_run(rows, penalty, start, random, on_pass)
-            self._store(found, penalty)
+            tol = self._tolerance(rows)
+            run = {
+                "penalty": penalty,
+                "divergence": self.divergence,
+                "order": self.order,
+                "refine": bool(self.refine),
+                "tol": tol,
+            }
+            with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
+                settings = {"tol": tol, "on_pass": on_pass, "checkpoint": checkpoint}
+                found = self._best_run(rows, penalty, start, random, settings)
+                self._store(found, penalty)
+                checkpoint.remove()
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -370,6 +403,11 @@ class DPMeans(
                 raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
         if self.tol is not None and not _is_number(self.tol):
             raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
+        if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, str | Path):
+                raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
+            if self.n_init > 1:
+                raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
 
     @contextmanager
     def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
@@ -401,19 +439,16 @@ class DPMeans(
             return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
         return farthest_distance(rows, self.path_.n_clusters), None
 
-    def _best_run(self, rows: Rows, penalty: float, start, random, on_pass) -> Clustering:
+    def _tolerance(self, rows: Rows) -> float:
+        if self.tol is not None:
+            return float(self.tol)
+        n_rows = rows.frame.n_counted
+        small = n_rows <= SMALL_ROWS and n_rows * rows.n_features <= SMALL_CELLS
+        return 0.0 if small else LARGE_TABLE_TOL
+
+    def _best_run(self, rows: Rows, penalty: float, start, random, settings: dict) -> Clustering:
         """Return the best of ``n_init`` runs."""
-        tol = self.tol
-        if tol is None:
-            n_rows = rows.frame.n_counted
-            small = n_rows <= SMALL_ROWS and n_rows * rows.n_features <= SMALL_CELLS
-            tol = 0.0 if small else LARGE_TABLE_TOL
-        settings = {
-            "refine": self.refine,
-            "tol": tol,
-            "max_iter": self.max_iter,
-            "on_pass": on_pass,
-        }
+        settings = {**settings, "refine": self.refine, "max_iter": self.max_iter}
         best = dp_means(
             rows, penalty, order=self.order, start=start, seed=_seed(random), **settings
         )

@@ -14,12 +14,14 @@ center) + penalty * n_clusters`` are taken:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless.hard.algorithm1 import Clustering
+from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.merge import profitable_merges
 from countless.hard.nearest import LEAST_TILE_ROWS, Nearest, Relabelling
 from countless.hard.neighbours import TILE_VALUES
@@ -215,7 +217,8 @@ class Refiner:
             self.penalty * frame.divergence.scale,
         )
         found = self.rows.run(promising_block, nearest.state, message)
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        ids, target, gain = (np.concatenate(part) for part in zip(*found, strict=True))
+        return ids, target, gain
 
 
 class MoveSearch(NamedTuple):
@@ -273,21 +276,31 @@ def refine(
     tol: float,
     max_iter: int,
     on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
+    start: Callable[[Nearest], None] = lambda nearest: None,
 ) -> Clustering:
-    """Take moves until none lowers the objective by more than ``tol`` times itself."""
+    """Take moves until none lowers the objective by more than ``tol`` times itself.
+
+    A run that the checkpoint has saved goes on from there; any other begins with ``start``.
+    """
+    saved = checkpoint.resume(nearest)
+    if not saved:
+        start(nearest)
     refiner = Refiner(nearest, penalty)
-    history: list[float] = []
+    history, refiner.n_passes = saved or ([], 0)
 
     def note(objective: float) -> None:
         history.append(objective)
         on_pass(objective, refiner.n_clusters)
 
-    note(refiner.objective)
+    if not saved:
+        note(refiner.objective)
     converged = False
     while not converged and refiner.n_passes < max_iter:
-        nearest.forget_lists()  # so that a run can go on from here
-        start = history[-1]
-        little = tol * abs(start) + refiner.rounding * (tol > 0)
+        nearest.forget_lists()  # a run that goes on from here has none
+        checkpoint.save(nearest, Progress(history, refiner.n_passes))
+        before = history[-1]
+        little = tol * abs(before) + refiner.rounding * (tol > 0)
         # Rows of very many clusters look around their own cluster only; the last pass looks
         # everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
@@ -304,13 +317,13 @@ def refine(
             changed = refiner.settle_rows(local=local)
             note(refiner.objective)
             changed = changed and history[-2] - history[-1] > little
-        if start - history[-1] > little:
+        if before - history[-1] > little:
             continue
         found = not local and refiner.move_rows() > 0
         found = found or refiner.venture(BOLD * penalty, refiner.n_clusters + 1, local=local)
         if not found and not local:
             found = refiner.venture(0.0, refiner.deep(), local=local)
         note(refiner.objective)
-        converged = not found or start - history[-1] <= little
+        converged = not found or before - history[-1] <= little
     note(refiner.finish())
     return Clustering(nearest, history[-1], history, 1 + refiner.n_passes, converged)

@@ -9,6 +9,7 @@ with sums that are added up on the workers.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from countless.rows.block import Block, make_block
 from countless.rows.home import Fields, Held, Rows, nowhere
-from countless.rows.table import dask_array
+from countless.rows.table import dask_array, is_dask
 from countless.rows.weight import in_steps
 
 log = logging.getLogger("countless")
@@ -72,13 +73,17 @@ class ClusterRows(Rows):
             state[i] = self._client.submit(_new, state[i], stop - start, fields, pure=False)
 
     def put(self, state: list, name: str, values: Any) -> None:
-        if isinstance(values, np.ndarray):
+        if not is_dask(values):
             parts = [values[start:stop] for start, stop in self.spans]
         else:
             sizes = tuple(stop - start for start, stop in self.spans)
             parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
         for i, part in enumerate(parts):
             state[i] = self._client.submit(_put, state[i], name, part, pure=False)
+
+    def pieces(self, state: list, name: str) -> Iterator[np.ndarray]:
+        for each in state:
+            yield self._client.submit(_held, each, name, pure=False).result()
 
     def held(self, state: list, name: str) -> Any:
         parts = [self._client.submit(_held, each, name, pure=False) for each in state]

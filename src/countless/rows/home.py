@@ -75,7 +75,11 @@ class Rows(ABC):
 
     @abstractmethod
     def put(self, state: Any, name: str, values: Any) -> None:
-        """Hold these values, one for each row."""
+        """Hold these values, one for each row; they are asked for in slices, first to last."""
+
+    @abstractmethod
+    def pieces(self, state: Any, name: str) -> Iterator[np.ndarray]:
+        """Give what a state holds for each block in turn."""
 
     @abstractmethod
     def held(self, state: Any, name: str) -> Any:
@@ -148,7 +152,11 @@ class ThreadedRows(Rows):
                 state[name] = self.allocate(dtype, fill)
 
     def put(self, state: Held, name: str, values) -> None:
-        state[name][:] = values
+        for start, stop in self.spans:
+            state[name][start:stop] = values[start:stop]
+
+    def pieces(self, state: Held, name: str) -> Iterator[np.ndarray]:
+        return (state[name][start:stop] for start, stop in self.spans)
 
     def held(self, state: Held, name: str) -> np.ndarray:
         return state[name]
