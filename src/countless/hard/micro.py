@@ -189,7 +189,7 @@ def _cost(nearest: Nearest) -> np.ndarray:
     cost = nearest.rows.held(nearest.state, "upper").astype(np.float64) ** 2
     noise = np.float64(NOISE)
     if not frame.by_differences:
-        noise = 1e-9 * np.abs(frame.centers(nearest.centers).offset[nearest.labels])
+        noise = 1e-9 * np.abs(frame.linear(nearest.centers).offset[nearest.labels])
     # What rounding leaves of a distance 0 must not look like one.
     return np.where(cost > noise, cost, 0.0)
 

@@ -16,6 +16,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 
 from countless.rows.block import Block, make_block
 from countless.rows.home import Fields, Held, Rows, nowhere
@@ -57,7 +58,7 @@ class ClusterRows(Rows):
         chunks = array.to_delayed().ravel()
         self._blocks = client.compute(
             [
-                dask.delayed(_build, pure=False)(start, chunk, part, divergence)
+                delayed(_build, pure=False)(start, chunk, part, divergence)
                 for (start, _), chunk, part in zip(self.spans, chunks, parts, strict=True)
             ]
         )
@@ -89,7 +90,7 @@ class ClusterRows(Rows):
         parts = [self._client.submit(_held, each, name, pure=False) for each in state]
         kind = self._client.submit(_kind, parts[0]).result()
         arrays = [
-            da.from_delayed(dask.delayed(part), shape=(stop - start,), dtype=kind)
+            da.from_delayed(delayed(part), shape=(stop - start,), dtype=kind)
             for part, (start, stop) in zip(parts, self.spans, strict=True)
         ]
         return da.concatenate(arrays)

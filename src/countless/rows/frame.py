@@ -40,7 +40,7 @@ class Summary(NamedTuple):
     def copy(self) -> Summary:
         return Summary(self.weight.copy(), self.total.copy())
 
-    def take(self, clusters: np.ndarray) -> Summary:
+    def take(self, clusters: np.ndarray | slice) -> Summary:
         """Return some of the clusters."""
         return Summary(self.weight[clusters], self.total[clusters])
 
@@ -135,8 +135,10 @@ class Frame(NamedTuple):
 
     def centers(self, values: np.ndarray) -> Points | Linear:
         """Return centers in the form that kernels compare rows with."""
-        if self.by_differences:
-            return Points(values)
+        return Points(values) if self.by_differences else self.linear(values)
+
+    def linear(self, values: np.ndarray) -> Linear:
+        """Return the linear form of centers."""
         slope, offset = self.divergence.slope_offset(values)
         scale = self.divergence.scale
         return Linear(scale * slope, scale * offset)
@@ -144,7 +146,7 @@ class Frame(NamedTuple):
     def product_form(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit."""
         if not self.by_differences:
-            linear = self.centers(values)
+            linear = self.linear(values)
             return 1.0, linear.slope, linear.offset
         chunks = self._chunks(len(values))
         largest = [np.abs(values[part] - self.origin).max() for part in chunks]
@@ -167,7 +169,7 @@ class Frame(NamedTuple):
         kind = np.float32 if self.by_differences else np.float64
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
-        gather(block.form.values, ids, self.origin, 1.0 / unit, values, squares)
+        gather(block.table[block.offset :], ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 

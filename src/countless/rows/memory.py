@@ -15,7 +15,7 @@ class MemoryRows(ThreadedRows):
     """A table in memory."""
 
     def __init__(self, X: Any, weight: np.ndarray | None, divergence, n_threads: int, pool):
-        super().__init__(*X.shape, n_threads, pool)
+        super().__init__(X.shape[0], X.shape[1], n_threads, pool)
         self.is_sparse = sp.issparse(X)
         self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
         self._all = make_block(0, X, weight, divergence)

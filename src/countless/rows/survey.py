@@ -69,8 +69,8 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         reach=reach,
         origin=origin,
     )
-    drowned = np.flatnonzero(low < SMALLEST_SHARE * frame.step) if divergence.by_ratio else []
-    if len(drowned):
+    drowned = np.flatnonzero(low < SMALLEST_SHARE * frame.step)
+    if divergence.by_ratio and len(drowned):
         column = drowned[0]
         raise ValueError(
             f"divergence={divergence.name!r} cannot add up values as different as {low[column]:g} "

@@ -38,7 +38,7 @@ class FlatFile(NamedTuple):
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self.offset + start * self.shape[1] * self.dtype.itemsize)
-            read, into = 0, memoryview(rows).cast("B")
+            read, into = 0, rows.data.cast("B")
             while read < len(into):
                 count = file.readinto(into[read:])
                 if not count:
