@@ -6,16 +6,7 @@ from typing import Any
 
 import click
 
-from .options import (
-    column_options,
-    data_choices,
-    force_option,
-    jobs_option,
-    json_option,
-    quiet_option,
-    reading_options,
-    seed_option,
-)
+from .options import data_choices, data_options, open_data
 from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 
 
@@ -53,13 +44,7 @@ from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 @click.option(
     "--compare", metavar="NAME", help="A column of known groups: kept out, compared afterwards."
 )
-@column_options
-@reading_options
-@seed_option
-@jobs_option
-@json_option
-@quiet_option
-@force_option
+@data_options
 def fit(data: str, **options: Any) -> None:
     """Cluster the rows of DATA: a CSV, TSV, Parquet or npy file, or - for standard input.
 
@@ -69,7 +54,6 @@ def fit(data: str, **options: Any) -> None:
     """
     from ..io.errors import InputError
     from ..io.write import check_free
-    from .data import prepare_data
     from .picture import need_matplotlib
     from .registry import make_estimator, parse_settings
     from .run import FILES, Request, run
@@ -98,14 +82,10 @@ def fit(data: str, **options: Any) -> None:
             f"{method} does not choose the number of clusters: "
             f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
         )
-    with screen.step("read", f"reading {data}"):
-        table, roles = choices.read()
     divergence = getattr(estimator, "divergence", "sqeuclidean")
-    prepared = prepare_data(
-        screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
-    )
     request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
-    run(screen, prepared, estimator, request)
+    with open_data(screen, choices, options, divergence) as prepared:
+        run(screen, prepared, estimator, request)
 
 
 def _penalty(text: str) -> float | str:
