@@ -101,9 +101,9 @@ class FarData:
         yield labels_header(self.roles.id or "row")
         left = _Pieces(self.pieces(labels))
         for at, names in self._row_names():
-            first, last = np.searchsorted(self.rows, [at, at + len(names)])
-            here = np.asarray(self.rows[first:last]) - at
-            yield label_lines(left.take(last - first), here, len(names), names)
+            used = _between(self.rows, at, at + len(names))
+            here = np.asarray(self.rows[used.start : used.stop]) - at
+            yield label_lines(left.take(len(used)), here, len(names), names)
 
     def agreement(self, labels: Any) -> None:
         """There is no column to compare with here."""
@@ -131,7 +131,7 @@ class FarData:
             "columns": self.columns,
         }
 
-    def _row_names(self) -> Iterator[tuple[int, Sequence[str]]]:
+    def _row_names(self) -> Iterator[tuple[int, list[str] | range]]:
         """Give what names the rows, block by block, with the place of each block."""
         if (name := self.roles.id) is not None:
             for at, table in self.source.tables([name], {name}):
@@ -139,7 +139,7 @@ class FarData:
             return
         for at in range(0, self.survey.n_rows, BATCH_ROWS):
             stop = min(at + BATCH_ROWS, self.survey.n_rows)
-            yield at, [str(row + 1) for row in range(at, stop)]
+            yield at, range(at + 1, stop + 1)
 
 
 @contextmanager
@@ -238,7 +238,7 @@ def _visit(flat: FlatFile, weight: np.ndarray | None, labels: np.ndarray) -> Vis
     return visit
 
 
-def _between(places: list[int], start: int, stop: int) -> range:
+def _between(places: Sequence[int] | np.ndarray, start: int, stop: int) -> range:
     return range(bisect.bisect_left(places, start), bisect.bisect_left(places, stop))
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from .options import data_choices, data_options, open_data
-from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
+from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE
+
+BLOCK_ROWS = 10_000
 
 
 @click.command(short_help="Cluster the rows of a table.")
@@ -39,6 +41,24 @@ from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 )
 @click.option("--plot", is_flag=True, help="Draw the penalty path, too (path.png).")
 @click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Save the run there every few passes; the same command goes on from it.",
+)
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Take in rows from standard input as they come, until they end or Ctrl-C.",
+)
+@click.option(
+    "--block-rows",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Rows of a stream that are taken in at once; 10000 by default. The first block decides "
+    "penalty, scale and kinds of columns.",
+)
+@click.option(
     "--group", metavar="NAME", help="The column that tells the data set, or batch, of each row."
 )
 @click.option(
@@ -47,6 +67,9 @@ from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 @data_options
 def fit(data: str, **options: Any) -> None:
     """Cluster the rows of DATA: a CSV, TSV, Parquet or npy file, or - for standard input.
+
+    A table that does not fit in memory stays on disk (--out-of-core) or on a cluster (--dask);
+    rows that keep coming are a --stream.
 
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
     model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
@@ -68,6 +91,16 @@ def fit(data: str, **options: Any) -> None:
         if "penalty" in parameters:
             raise InputError("the penalty is given twice, by --penalty and by --set")
         parameters["penalty"] = _penalty(options["penalty"])
+    if options["checkpoint"] is not None:
+        _check_checkpoint(options, method)
+        parameters["checkpoint"] = str(options["checkpoint"])
+    far = "--dask" if options["dask"] else "--out-of-core" if options["out_of_core"] else None
+    if far and method not in OUT_OF_CORE:
+        raise InputError(f"{far} works with {', '.join(OUT_OF_CORE)}, not with {method}")
+    if options["stream"] and (far or options["checkpoint"]):
+        raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
+    if options["block_rows"] and not options["stream"]:
+        raise InputError("--block-rows is for --stream")
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     if plot:
         if METHODS[method].key_parameter != "penalty":
@@ -84,6 +117,11 @@ def fit(data: str, **options: Any) -> None:
         )
     divergence = getattr(estimator, "divergence", "sqeuclidean")
     request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    if options["stream"]:
+        from .stream import fit_stream
+
+        fit_stream(screen, choices, estimator, request, options["block_rows"] or BLOCK_ROWS)
+        return
     with open_data(screen, choices, options, divergence) as prepared:
         run(screen, prepared, estimator, request)
 
@@ -100,6 +138,15 @@ def _penalty(text: str) -> float | str:
     if not (isfinite(penalty) and penalty >= 0):
         raise InputError(f"--penalty must be 0 or more; got {text}")
     return penalty
+
+
+def _check_checkpoint(options: dict[str, Any], method: str) -> None:
+    from ..io.errors import InputError
+    from ..io.write import check_free_file
+
+    if "checkpoint" not in METHODS[method].parameters():
+        raise InputError(f"--checkpoint works with dp-means, not with {method}")
+    check_free_file(options["checkpoint"], force=True)
 
 
 def _default_out(data: str) -> Path:

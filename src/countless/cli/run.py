@@ -1,6 +1,8 @@
 """One clustering from a prepared table to the files of a run; ``fit`` and ``demo`` share it."""
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -47,7 +49,7 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
         clusters = data.summarize(labels)
         agreement = data.agreement(labels)
         cells = data.cells([cluster.typical for cluster in clusters])
-    result = _result(estimator, clusters, cells, data) | {"agreement": agreement}
+    result = result_of(estimator, clusters, cells, data) | {"agreement": agreement}
     show_result(screen, clusters, cells, result, request.method)
 
     files: dict[str, Content] = {"labels.csv": data.labels_csv(labels)}
@@ -58,7 +60,7 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
     if request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
-    record = _record(screen, data, estimator, request, result, [*files, "run.json"])
+    record = record_of(screen, data, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
     screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
@@ -81,16 +83,36 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
     doing = f"clustering {n_rows} rows and {n_columns} features by {method}"
     with screen.step("fit", doing) as say:
         if screen.err.is_terminal:
-            follow(estimator, say)
+            follow(estimator, say, data.shape)
         try:
-            return estimator.fit_predict(data.matrix, **extra)
+            with _resuming(screen, estimator):
+                return estimator.fit_predict(data.matrix, **extra)
         except (ValueError, MemoryError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
 
 
-def _result(
-    estimator: Any, clusters: list[ClusterSummary], cells: Cells, data: Data | FarData
+@contextmanager
+def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
+    """Say what a checkpoint is good for; it is no part of the model."""
+    path = getattr(estimator, "checkpoint", None)
+    if path is None:
+        yield
+        return
+    if Path(path).exists():
+        screen.note(f"going on from {path}")
+    try:
+        yield
+    except KeyboardInterrupt:
+        if Path(path).exists():
+            screen.note(f"the same command goes on from {path}")
+        raise
+    estimator.set_params(checkpoint=None)
+
+
+def result_of(
+    estimator: Any, clusters: list[ClusterSummary], cells: Cells, data: Any
 ) -> dict[str, Any]:
+    """Return what was found, for the run record; ``data`` has columns and groups."""
     result: dict[str, Any] = {
         "n_clusters": sum(cluster.label != NOISE for cluster in clusters),
         "n_noise": sum(cluster.size for cluster in clusters if cluster.label == NOISE),
@@ -161,14 +183,15 @@ def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
     return penalty_path(data.matrix, sample_weight=data.weight, **settings)
 
 
-def _record(
+def record_of(
     screen: Screen,
-    data: Data | FarData,
+    data: Any,
     estimator: Any,
     request: Request,
     result: dict[str, Any],
     files: list[str],
 ) -> dict[str, Any]:
+    """Return the run record; ``data`` has a record of its own."""
     return {
         "countless": __version__,
         "versions": _versions(),

@@ -57,7 +57,7 @@ def labels_csv(
     >>> labels_csv(np.array([0, 1]), np.array([0, 2]), 3)
     b'row,label\\n1,0\\n2,\\n3,1\\n'
     """
-    name, names = ids or ("row", map(str, range(1, n_rows + 1)))
+    name, names = ids or ("row", range(1, n_rows + 1))
     return labels_header(name) + label_lines(labels, rows, n_rows, names)
 
 
@@ -67,9 +67,11 @@ def labels_header(name: str = "row") -> bytes:
 
 
 def label_lines(
-    labels: np.ndarray, rows: np.ndarray | range, n_rows: int, names: Iterable[str]
+    labels: np.ndarray, rows: np.ndarray | range, n_rows: int, names: Iterable[str] | range
 ) -> bytes:
     """Return the lines of a block of rows, in the form of :func:`labels_csv`.
+
+    ``names`` are texts, or numbers that count the rows.
 
     Examples
     --------
@@ -81,8 +83,9 @@ def label_lines(
         sparse = np.full(n_rows, "", dtype=object)
         sparse[np.asarray(rows)] = text
         text = sparse.tolist()
-    pairs = zip(names, text, strict=True)
-    return "".join([f"{_csv_cell(cell)},{label}\n" for cell, label in pairs]).encode()
+    cells = names if isinstance(names, range) else map(_csv_cell, names)
+    pairs = zip(cells, text, strict=True)
+    return "".join([f"{cell},{label}\n" for cell, label in pairs]).encode()
 
 
 def _csv_cell(text: str) -> str:
