@@ -30,11 +30,17 @@ class FlatFile(NamedTuple):
     chunks: tuple[int, ...] | None = None  # of the Dask array that it was copied from
 
     @property
+    def kind(self) -> np.dtype:
+        """The type of rows in memory: as for arrays, float32 stays and all others are float64."""
+        return np.dtype(np.float32 if self.dtype == np.float32 else np.float64)
+
+    @property
     def n_bytes(self) -> int:
-        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+        """What the rows would take in memory."""
+        return self.shape[0] * self.shape[1] * self.kind.itemsize
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return some rows, as float32 or float64."""
+        """Return some rows, in their type in memory."""
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self.offset + start * self.shape[1] * self.dtype.itemsize)
@@ -44,8 +50,7 @@ class FlatFile(NamedTuple):
                 if not count:
                     raise ValueError(f"{self.path} ends before row {stop - 1}: it was cut short")
                 read += count
-        keep = self.dtype in (np.float32, np.float64) and self.dtype.isnative
-        return rows if keep else rows.astype(np.float64)
+        return rows.astype(self.kind, copy=False)
 
 
 class ParquetTable(NamedTuple):
