@@ -187,7 +187,8 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     assert "3 clusters" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
-    assert saved == (name in ("dp-means", "kernel-dp-means", "k-means", "gaussian-mixture"))
+    saveable = ("dp-means", "hdp-means", "kernel-dp-means", "k-means", "gaussian-mixture")
+    assert saved == (name in saveable)
     assert ("a model is not" in result.stderr) != saved
     if saved:
         labels = run("predict", "o/model.zip", flowers).stdout
@@ -381,3 +382,63 @@ def test_missing_extras_are_named(run, flowers, monkeypatch):
     monkeypatch.delitem(sys.modules, "countless.io.arrow", raising=False)
     result = run("fit", flowers, code=2)
     assert "reading text tables needs pyarrow: pip install 'countless[table]'" in result.stderr
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Write a table of cells of three types in three batches, of which each has two of the types."""
+    rng = np.random.default_rng(3)
+    lines = ["cell,batch,kind,x,y"]
+    for batch, kinds in (("1", "ab"), ("2", "bc"), ("3", "ca")):
+        shift = rng.normal(0, 0.1, 2)
+        for _ in range(60):
+            kind = rng.choice(list(kinds))
+            at = rng.normal({"a": [0, 0], "b": [6, 0], "c": [0, 6]}[kind], 0.5) + shift
+            lines.append(f"cell {len(lines)},{batch},{kind},{at[0]:.3f},{at[1]:.3f}")
+    path = tmp_path / "cells.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_groups_share_clusters(run, cells, tmp_path):
+    options = ("--id", "cell", "--compare", "kind", "--out", "o")
+    result = run("fit", cells, "--group", "batch", *options)
+    assert "3 clusters, found by hdp-means at global penalty" in result.stdout
+    assert "3 data sets, each with 2 of them" in result.stdout
+    assert "adjusted Rand 1.00" in result.stdout
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    assert record["result"]["groups"] == {
+        "column": "batch",
+        "n_local_clusters": {"1": 2, "2": 2, "3": 2},
+    }
+    labels = run("predict", "o/model.zip", cells, "--id", "cell").stdout
+    assert labels == (tmp_path / "o" / "labels.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "k-means"), "k-means takes no groups; leave out --group"),
+        (("--columns", "batch"), "column 'batch' cannot be both used and set aside by --group"),
+        (("--penalty", "3"), "hdp-means has no parameter 'penalty'"),
+    ],
+)
+def test_group_is_refused_where_it_means_nothing(run, cells, tmp_path, options, message):
+    result = run("fit", cells, "--group", "batch", "--out", "o", *options, code=2)
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_rows_without_a_group_and_tables_without_the_column_are_named(run, cells, tmp_path):
+    run("fit", cells, "--group", "batch", "--exclude", "cell,kind", "--out", "o")
+    lines = cells.read_text().splitlines()
+    lines[2] = lines[2].replace(",1,", ",,")
+    cells.write_text("\n".join(lines) + "\n")
+    for command in (
+        ("fit", cells, "--group", "batch", "--out", "p"),
+        ("predict", "o/model.zip", cells),
+    ):
+        result = run(*command, code=2)
+        assert "group column 'batch', row 2 is empty" in " ".join(result.stderr.split())
+    cells.write_text("x,y\n1,2\n3,4\n")
+    assert "no column 'batch'" in run("predict", "o/model.zip", cells, code=2).stderr

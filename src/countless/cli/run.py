@@ -121,8 +121,8 @@ def _result(
             result[name.removesuffix("_")] = getattr(estimator, name)
     if data.groups is not None:
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
-        used = {str(name): int(n) for name, n in pairs}
-        result["groups"] = {"column": data.roles.group, "n_local_clusters": used}
+        n_local = {str(name): int(n) for name, n in pairs}
+        result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]

@@ -94,8 +94,8 @@ class _State:
 
     def visit_locals(self, global_price: float) -> Summary:
         """Step 5, on local clusters that have rows; return what these hold."""
-        used, self.labels = np.unique(self.labels, return_inverse=True)
-        self.labels = self.labels.astype(np.int32)
+        used, labels = np.unique(self.labels, return_inverse=True)
+        self.labels = labels.astype(np.int32)
         self.local_group = self.local_group[used]
         local_global = self.local_global[used]
         summary = self.rows.summary(self.labels, len(used))
@@ -156,7 +156,7 @@ def algorithm2(
         summary = state.update_means(local)
         history.append(rows.objective(summary, global_penalty) + local_penalty * len(local.weight))
         now = state.labels, state.local_global[state.labels]
-        converged = all(np.array_equal(*pair) for pair in zip(before, now, strict=True))
+        converged = all(np.array_equal(old, new) for old, new in zip(before, now, strict=True))
         on_pass(history[-1], len(state.centers))
     return SharedClustering(
         state.labels, state.local_group, state.local_global, state.centers, history[-1], history,
