@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans, SpectralDPMeans
 
 NUMBERING = (
     "labels are numbered by first appearance, and the check shuffles the rows; "
@@ -18,11 +18,12 @@ EXPECTED_FAILURES = {
     "HDPMeans": {},
     "KernelDPMeans": WEIGHTED,
     "KernelHDPMeans": WEIGHTED,
+    "SpectralDPMeans": {},
 }
 
 
 @parametrize_with_checks(
-    [DPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans()],
+    [DPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans(), SpectralDPMeans()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
 def test_contract(estimator, check):

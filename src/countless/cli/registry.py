@@ -37,6 +37,13 @@ ESTIMATORS: Mapping[str, Method] = {
         "the same for several data sets that share clusters",
         "global_penalty",
     ),
+    "spectral-dp-means": Method(
+        "spectral-dp-means",
+        "countless.hard.spectral",
+        "SpectralDPMeans",
+        "shapes that hang together, by the eigenvectors of a graph of nearest neighbours",
+        "penalty",
+    ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
 from countless.hard.kernel_matrix import (
@@ -40,6 +41,10 @@ class Affinity:
         self.kernel = kernel
         self._n_neighbors = n_neighbors
         self._n_jobs = n_jobs
+        known = (NEIGHBORS, "precomputed", *sorted(PAIRWISE_KERNEL_FUNCTIONS))
+        if not callable(kernel) and kernel not in known:
+            listed = ", ".join(repr(name) for name in known)
+            raise ValueError(f"kernel must be a function or one of {listed}; got {kernel!r}")
         if kernel not in (NEIGHBORS, "precomputed"):
             self._function = KernelFunction(kernel, dict(parameters))
 

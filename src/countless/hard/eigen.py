@@ -28,6 +28,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 SMALL = 512
 # Pairs that a first search by threshold looks for; later ones double what there is.
 FIRST_PAIRS = 8
+# Pairs beyond those asked for, among which a gap is looked for to count above.
+SPARE_PAIRS = 2
 # Lanczos stops at residuals of this share.
 TOLERANCE = 1e-6
 # A sparse matrix is factored where its band, reordered, is at most this share of its rows wide on
@@ -79,12 +81,20 @@ class LeadingPairs:
         self._bounded = known is not None
         self.vectors = np.empty((self.n, 0)) if known is None else known
         self.values = np.ones(self.vectors.shape[1])
+        self._complete_above = np.inf
 
     def first(self, count: int) -> None:
-        """Find at least the first ``count`` pairs, or all there are."""
-        missing = min(count, self.n) - len(self.values)
-        if missing > 0:
-            self._search(missing)
+        """Find at least the first ``count`` pairs, counted where that is cheap, or all there are."""
+        if len(self.values) < min(count, self.n):
+            self._search(min(count + SPARE_PAIRS, self.n) - len(self.values))
+        if self.n > SMALL and count < len(self.values) < self.n and self._is_banded:
+            gaps = self.values[count - 1 : -1] - self.values[count:]
+            place = count - 1 + int(gaps.argmax())
+            threshold = float(self.values[place : place + 2].mean())
+            if _count_sparse(self.matrix, threshold) == (self.values > threshold).sum():
+                self._complete_above = threshold
+            else:
+                self.above(threshold)
 
     def above(self, threshold: float) -> float:
         """Find all pairs above a threshold, and drop the others.
@@ -97,12 +107,16 @@ class LeadingPairs:
         while len(self.values) < self.n and not (self.values <= threshold).any():
             self._search(max(FIRST_PAIRS, len(self.values)))
         self._keep(self.values > threshold)
-        while True:
+        while threshold < self._complete_above:
+            found = len(self.values)
             missing, chance = self._check(threshold)
             if not missing:
                 return chance
             self._search(missing)
             self._keep(self.values > threshold)
+            if len(self.values) == found:  # it was at the threshold, to the last digits
+                break
+        return 0.0
 
     def _keep(self, which: np.ndarray) -> None:
         self.values, self.vectors = self.values[which], self.vectors[:, which]
@@ -111,9 +125,8 @@ class LeadingPairs:
         """Find ``count`` more pairs, the largest of those that are not there yet."""
         n, have = self.n, len(self.values)
         if n <= SMALL or have + count > n // 3:
-            values, vectors = eigh(
-                _dense(self.matrix), subset_by_index=(max(0, n - have - count), n - 1)
-            )
+            last = 0 if n <= SMALL else max(0, n - have - count)
+            values, vectors = eigh(_dense(self.matrix), subset_by_index=(last, n - 1))
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
         start = self._without_found(self._random.standard_normal(n))

@@ -96,7 +96,7 @@ def eigenvectors_that_stand_out(
     else:
         most = most_clusters(form, affinity, random)
         while True:
-            pairs.first(max(most, FEWEST_RIVALS) + 1)
+            pairs.first(max(most, FEWEST_RIVALS, len(pairs.values)) + 1)
             vectors = pairs.vectors
 
             def unexplained(k, vectors=vectors):
@@ -104,7 +104,7 @@ def eigenvectors_that_stand_out(
 
             path = SpectrumPath(pairs.values, form.matrix.shape[0], unexplained)
             chance = pairs.above(path.penalty)
-            if len(pairs.values) == path.n_clusters:  # else one had been missed before
+            if len(pairs.values) <= path.n_clusters:  # else one had been missed before
                 break
     return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
 
@@ -372,10 +372,10 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         total = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
         if not total.all():
             raise ValueError(f"row {int(np.argmin(total))} is like no row of the fit: all are 0")
-        rows /= total[:, None]
         if self.laplacian == "unnormalized":
-            return rows
-        rows /= self.eigenvalues_
+            room = total[:, None] - self._largest_degree * (1.0 - self.eigenvalues_)
+            return rows / np.where(room == 0, np.finfo(float).tiny, room)
+        rows /= total[:, None] * self.eigenvalues_
         if self.laplacian == "symmetric":
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
@@ -437,6 +437,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.n_iter_ = clustering.n_iter
         self.converged_ = clustering.converged
         self._vectors = found.vectors / form.root[:, None]
+        self._largest_degree = form.largest_degree
         if not clustering.converged:
             warnings.warn(
                 f"SpectralDPMeans stopped at max_iter={self.max_iter} passes over the rows of "

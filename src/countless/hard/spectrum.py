@@ -72,6 +72,7 @@ class SpectrumPath:
         last = min(len(gap) - 1, n_rows // ROWS_A_CLUSTER)
         wide = [k for k in range(2, last + 1) if widths[k - 1] >= overtones[k - 1] + MARGIN]
         best, rests = _finest(wide, unexplained)
+        best = max(best, int((gap == 0).sum()))  # components are apart whatever their size
         found = []
         for k in range(2, len(gap)):
             if widths[k - 1] > 0:
@@ -79,6 +80,8 @@ class SpectrumPath:
                 null = float(overtones[k - 1] + MARGIN) if compact else np.inf
                 width = float(widths[k - 1])
                 found.append(Plateau(k, *self._ends(k), width, null, width - null))
+        if best == len(gap) > 1:  # every row is alone
+            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, np.inf))
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
         found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
@@ -112,7 +115,7 @@ class SpectrumPath:
     def confidence(self) -> float:
         best, *others = self.plateaus
         if best.n_clusters > 1:
-            rest = self._rests[best.n_clusters] / MOST_UNEXPLAINED
+            rest = self._rests.get(best.n_clusters, 0.0) / MOST_UNEXPLAINED
             return 1.0 - max(best.null_width / best.width, rest)
         came = (
             min(1.0, other.width / other.null_width)
