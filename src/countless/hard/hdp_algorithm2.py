@@ -150,13 +150,14 @@ def algorithm2(
     history: list[float] = []
     converged = False
     while len(history) < max_iter and not converged:
-        before = state.labels.copy(), state.local_global[state.labels]
+        labels, globals_ = state.labels.copy(), state.local_global[state.labels]
         state.visit_rows(local_penalty, global_penalty)
         local = state.visit_locals(global_penalty)
         summary = state.update_means(local)
         history.append(rows.objective(summary, global_penalty) + local_penalty * len(local.weight))
-        now = state.labels, state.local_global[state.labels]
-        converged = all(np.array_equal(old, new) for old, new in zip(before, now, strict=True))
+        converged = np.array_equal(labels, state.labels) and np.array_equal(
+            globals_, state.local_global[state.labels]
+        )
         on_pass(history[-1], len(state.centers))
     return SharedClustering(
         state.labels, state.local_group, state.local_global, state.centers, history[-1], history,
