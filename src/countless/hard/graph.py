@@ -31,6 +31,7 @@ from countless._compat import (
 )
 from countless._labels import number_by_appearance
 from countless.hard.checks import check_finite
+from countless.hard.graph_corners import cuts_at_price
 from countless.hard.graph_input import (
     CUTS,
     as_matrix,
@@ -39,7 +40,7 @@ from countless.hard.graph_input import (
     check_node_weight,
 )
 from countless.hard.graph_moves import Clusters, Graph, Partition, lower_objective
-from countless.hard.graph_path import cuts_at_price, graph_path, spread_labels
+from countless.hard.graph_path import graph_path, spread_labels
 from countless.kernels.graph import kernel_pass
 
 # Graphs of up to so many links are refined until no move helps; larger ones until parts of clusters
