@@ -272,6 +272,168 @@ def test_divergences_take_raw_values_and_name_bad_cells(run, tmp_path):
     assert load_model(tmp_path / "o" / "model.zip").preparation.steps[0].scale == 1
     counts[4, 2] = -3
     np.savetxt(tmp_path / "t.csv", counts, fmt="%d", delimiter=",", header="a,b,c", comments="")
+    for command in (
+        ("fit", "t.csv", "--set", "divergence=kl", "--out", "bad"),
+        ("path", "t.csv", "--divergence", "kl"),
+        ("predict", "o/model.zip", "t.csv"),
+    ):
+        assert "row 5, column 'c' is -3" in run(*command, code=2).stderr
+    assert not (tmp_path / "bad").exists()
+
+
+def test_numbers_that_may_name_rows_are_pointed_out(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "code,x\n" + "".join(f"{i * 7 + 100},{i % 2 * 9 + i / 99}\n" for i in range(60))
+    )
+    assert "--id code" in run("fit", path, "--out", "a").stderr
+    assert run("fit", path, "--id", "code", "--out", "b").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "no.csv"], "cannot read no.csv: No such file"),
+        (["fit", "{data}", "--method", "magic"], "'magic' is not one of"),
+        (["fit", "{data}", "--method", "k-means", "--set", "n_cluster=3"], "did you mean 'n_clus"),
+        (["fit", "{data}", "--method", "k-means", "--penalty", "3"], "no parameter 'penalty'"),
+        (["fit", "{data}", "--method", "k-means", "--set", "n_clusters=0"], "n_clusters"),
+        (["fit", "{data}", "--method", "k-means", "--plot"], "k-means has no penalty"),
+        (["fit", "{data}", "--set", "refine"], "must be written as key=value"),
+        (["fit", "{data}", "--set", "refine=1", "--set", "refine=0"], "'refine' twice"),
+        (["fit", "{data}", "--penalty", "x"], "--penalty must be a number or 'auto'"),
+        (["fit", "{data}", "--penalty", "-1"], "--penalty must be 0 or more; got -1"),
+        (["fit", "{data}", "--penalty", "nan"], "--penalty must be 0 or more; got nan"),
+        (["fit", "{data}", "--jobs", "0"], "must be 1 or more, or -1 for all"),
+        (["fit", "{data}", "--out", "{data}/o"], "flowers.csv is a file, not a directory"),
+        (["fit", "."], ". is a directory, not a table"),
+        (["path", "{data}", "--plot", "no/p.png"], "there is no directory no"),
+        (["path", "{data}", "--plot", "."], ". is a directory, not a file"),
+        (["fit", "{data}", "--penalty", "1", "--set", "penalty=2"], "penalty is given twice"),
+        (["fit", "{data}", "--columns", "lenght"], "did you mean 'length'"),
+        (["fit", "{data}", "--id", "nope"], "no column 'nope'"),
+        (["fit", "{data}", "--id", "name,group"], "no column 'name,group'"),
+        (["fit", "{data}", "--columns", "name"], "'name' is identifier"),
+        (["fit", "{data}", "--delimiter", "xx"], "one character"),
+        (["fit", "{data}", "--decimal", "x"], "must be '.' or ','"),
+        (["fit", "{data}", "--seed", "-1"], "--seed"),
+        (["fit", "{data}", "--nonsense"], "--nonsense"),
+        (["fit"], "Missing argument 'DATA'"),
+        (["path", "{data}", "--divergence", "nope"], "divergence must be one of"),
+        (["predict", "no.zip", "{data}"], "cannot read no.zip"),
+        (["predict", "{data}", "{data}"], "no usable model"),
+        (["nothing"], "No such command 'nothing'"),
+    ],
+)
+def test_refusals_are_one_line_and_write_nothing(arguments, message, run, flowers, tmp_path):
+    result = run(*(argument.format(data=flowers) for argument in arguments), code=2)
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [flowers]
+
+
+def test_control_characters_in_data_are_not_printed(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i % 2 * 9 + i / 50},{'abc'[i % 2]}[bold]\x1b[31m\n" for i in range(20))
+    path.write_text("a\x1b]0;title\x07,b\n" + rows)
+    result = run("fit", path)
+    assert "\x1b" not in result.output
+    assert "\x07" not in result.output
+    assert "[bold]" in result.stdout
+    result = run("fit", path, "--columns", "z\x1b[0m", "--out", "z", code=2)
+    assert "\x1b" not in result.stderr
+
+
+def test_progress_tells_each_pass():
+    said = []
+    estimator = DPMeans(3.0)
+    if not hasattr(estimator, "set_callbacks"):
+        pytest.skip("this scikit-learn has no callbacks")
+    follow(estimator, said.append)
+    rng = np.random.default_rng(5)
+    estimator.fit(np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(40, 1, (50, 2))]))
+    assert 0 < len(said) <= estimator.n_iter_
+    assert said[0].startswith("pass 1, ")
+    assert f"{estimator.n_clusters_} cluster" in said[-1]
+
+
+def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypatch):
+    def interrupt(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("countless.cli.run.summarize_clusters", interrupt)
+    result = run("fit", flowers, "--exclude", "group", code=130)
+    assert result.stderr.endswith("interrupted\n")
+    assert list(tmp_path.iterdir()) == [flowers]
+
+
+def test_errors_of_the_program_keep_their_traceback(run, flowers, monkeypatch):
+    def fail(*arguments, **settings):
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("countless.cli.run.summarize_clusters", fail)
+    with pytest.raises(ZeroDivisionError, match="a fault"):
+        run("fit", flowers, "--exclude", "group")
+
+
+def test_missing_extras_are_named(run, flowers, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "countless.io.arrow", raising=False)
+    result = run("fit", flowers, code=2)
+    assert "reading text tables needs pyarrow: pip install 'countless[table]'" in result.stderr
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Write a table of three kinds of cells in three batches; each batch has two of them."""
+    rng = np.random.default_rng(3)
+    lines = ["cell,batch,kind,x,y"]
+    for batch, kinds in (("1", "ab"), ("2", "bc"), ("3", "ca")):
+        shift = rng.normal(0, 0.1, 2)
+        for _ in range(60):
+            kind = rng.choice(list(kinds))
+            at = rng.normal({"a": [0, 0], "b": [6, 0], "c": [0, 6]}[kind], 0.5) + shift
+            lines.append(f"cell {len(lines)},{batch},{kind},{at[0]:.3f},{at[1]:.3f}")
+    path = tmp_path / "cells.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_groups_share_clusters(run, cells, tmp_path):
+    options = ("--id", "cell", "--compare", "kind", "--out", "o")
+    result = run("fit", cells, "--group", "batch", *options)
+    assert "3 clusters, found by hdp-means at global penalty" in result.stdout
+    assert "3 data sets, each with 2 of them" in result.stdout
+    assert "adjusted Rand 1.00" in result.stdout
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    assert record["result"]["groups"] == {
+        "column": "batch",
+        "n_local_clusters": {"1": 2, "2": 2, "3": 2},
+    }
+    labels = run("predict", "o/model.zip", cells, "--id", "cell").stdout
+    assert labels == (tmp_path / "o" / "labels.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "k-means"), "k-means takes no groups; leave out --group"),
+        (("--columns", "batch"), "column 'batch' cannot be both used and set aside by --group"),
+        (("--penalty", "3"), "hdp-means has no parameter 'penalty'"),
+    ],
+)
+def test_group_is_refused_where_it_means_nothing(run, cells, tmp_path, options, message):
+    result = run("fit", cells, "--group", "batch", "--out", "o", *options, code=2)
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_rows_without_a_group_and_tables_without_the_column_are_named(run, cells, tmp_path):
+    run("fit", cells, "--group", "batch", "--exclude", "cell,kind", "--out", "o")
+    lines = cells.read_text().splitlines()
+    lines[2] = lines[2].replace(",1,", ",,")
+    cells.write_text("\n".join(lines) + "\n")
     fit = ("fit", cells, "--group", "batch", "--out", "p")
     for command in (fit, ("predict", "o/model.zip", cells)):
         result = run(*command, code=2)
