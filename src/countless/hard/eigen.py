@@ -84,7 +84,7 @@ class LeadingPairs:
         self._complete_above = np.inf
 
     def first(self, count: int) -> None:
-        """Find at least the first ``count`` pairs, counted where that is cheap, or all there are."""
+        """Find at least the first ``count`` pairs, or all; count them where that is cheap."""
         if len(self.values) < min(count, self.n):
             self._search(min(count + SPARE_PAIRS, self.n) - len(self.values))
         if self.n > SMALL and count < len(self.values) < self.n and self._is_banded:

@@ -231,8 +231,10 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_clusters_ : int
     eigenvalues_ : ndarray of shape (n_eigenvectors,)
         All above the penalty, descending. A Laplacian's own are 1 minus these.
+    eigenvectors_ : ndarray of shape (n_samples, n_eigenvectors)
+        Theirs: of the kernel, of ``D - W``, or of ``D^-1 W`` for both normalised Laplacians.
     embedding_ : ndarray of shape (n_samples, n_eigenvectors)
-        The rows that were clustered.
+        The rows that were clustered: of the eigenvectors, scaled to length 1 if 'symmetric'.
     cluster_centers_ : ndarray of shape (n_clusters, n_eigenvectors)
         Their centers.
     penalty_ : float
@@ -252,6 +254,10 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Passes over those rows.
     converged_ : bool
         Whether they ended before ``max_iter``.
+    X_fit_ : ndarray or CSR matrix
+        The rows of the fit, which `predict` compares new rows with; None for a precomputed kernel.
+    largest_degree_ : float
+        Of the graph.
     n_features_in_ : int
 
     See Also
@@ -319,10 +325,9 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         random = check_random_state(self.random_state)
-        self._affinity = self._make_affinity()
         # One thread for linear algebra, so that results have the same bits on any machine's cores.
         with threadpool_limits(1), report_passes(self, X) as on_pass:
-            affinity = self._affinity.between_rows(X)
+            affinity = self._affinity().between_rows(X)
             form = make_form(affinity, self.laplacian)
             if isinstance(self.penalty, str):
                 found = eigenvectors_that_stand_out(form, affinity, random)
@@ -337,6 +342,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 on_pass=on_pass,
             )
+        self.X_fit_ = None if self.kernel == "precomputed" else X
         self._store(form, found, rows, clustering)
         return self
 
@@ -361,19 +367,19 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._check_rows(X, reset=False)
         if not len(self.eigenvalues_):
             return np.zeros(X.shape[0], dtype=np.int32)
-        rows = self._extend(self._affinity.to_rows(X))
+        rows = self._extend(self._affinity().to_rows(X, self.X_fit_))
         return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
 
     def _extend(self, affinity) -> np.ndarray:
         """Return the rows of the embedding that belong to affinities with the rows of the fit."""
-        rows = np.asarray(affinity @ self._vectors)
+        rows = np.asarray(affinity @ self.eigenvectors_)
         if self.laplacian is None:
             return rows / self.eigenvalues_
         total = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
         if not total.all():
             raise ValueError(f"row {int(np.argmin(total))} is like no row of the fit: all are 0")
         if self.laplacian == "unnormalized":
-            room = total[:, None] - self._largest_degree * (1.0 - self.eigenvalues_)
+            room = total[:, None] - self.largest_degree_ * (1.0 - self.eigenvalues_)
             return rows / np.where(room == 0, np.finfo(float).tiny, room)
         rows /= total[:, None] * self.eigenvalues_
         if self.laplacian == "symmetric":
@@ -411,7 +417,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         check_finite(X)
         return without_repeats(X)
 
-    def _make_affinity(self) -> Affinity:
+    def _affinity(self) -> Affinity:
         parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         if callable(self.kernel):
             parameters = dict(self.kernel_params or {})
@@ -436,8 +442,8 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.objective_history_ = clustering.history
         self.n_iter_ = clustering.n_iter
         self.converged_ = clustering.converged
-        self._vectors = found.vectors / form.root[:, None]
-        self._largest_degree = form.largest_degree
+        self.eigenvectors_ = found.vectors / form.root[:, None]
+        self.largest_degree_ = form.largest_degree
         if not clustering.converged:
             warnings.warn(
                 f"SpectralDPMeans stopped at max_iter={self.max_iter} passes over the rows of "

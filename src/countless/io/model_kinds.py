@@ -102,6 +102,13 @@ def _check_hdp_means(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_spectral(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"X_fit_": "nd", "labels_": "n"}
+    if arrays["eigenvalues_"].size:
+        shapes |= {"eigenvectors_": "nm", "eigenvalues_": "m", "cluster_centers_": "km"}
+    return _sizes(arrays, shapes)["d"]
+
+
 def _check_mixture(estimator: Any, arrays: Arrays) -> int:
     shape = _COVARIANCE_SHAPES.get(estimator.covariance_type)
     if shape is None:
@@ -126,6 +133,12 @@ def _restore_dp_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) ->
 def _restore_kernel(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     _restore_attributes(estimator, arrays, values)
     estimator.n_clusters_ = len(arrays["center_norms_"])
+    estimator.n_features_in_ = arrays["X_fit_"].shape[1]
+
+
+def _restore_spectral(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    _restore_attributes(estimator, arrays, values)
+    estimator.n_clusters_ = len(arrays["cluster_centers_"])
     estimator.n_features_in_ = arrays["X_fit_"].shape[1]
 
 
@@ -200,6 +213,26 @@ KINDS = {
             },
             _check_kernel,
             _restore_kernel,
+        ),
+        Kind(
+            "countless.hard.spectral",
+            "SpectralDPMeans",
+            {
+                "X_fit_": "f",
+                "labels_": "i",
+                "eigenvalues_": "f",
+                "eigenvectors_": "f",
+                "cluster_centers_": "f",
+            },
+            {
+                "largest_degree_": float,
+                "penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_spectral,
+            _restore_spectral,
         ),
         Kind(
             "sklearn.cluster",
