@@ -292,7 +292,7 @@ def test_directed_graphs_are_refused_or_made_symmetric():
 @pytest.mark.parametrize(
     ("A", "message"),
     [
-        ([[0, -1.0], [-1.0, 0]], "edge from node 0 to node 1 has weight -1"),
+        ([[0, -1.0], [-1.0, 0]], "the edge from node 0 to node 1 weighs -1"),
         ([[0, np.nan], [np.nan, 0]], "X contains NaN: row 0, column 1"),
         ([[0, np.inf], [np.inf, 0]], "X contains infinity: row 0, column 1"),
         ([[0.0, 1, 0], [1, 0, 1]], "must be square; got 2 rows and 3 columns"),

@@ -66,10 +66,14 @@ def fit(data: str, **options: Any) -> None:
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
     model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
     empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+
+    Methods for graphs read an edge list: the columns source and target, or the first two, and
+    weight if there is one. labels.csv then has a line for each node.
     """
     from ..io.errors import InputError
     from ..io.write import check_free
     from .data import prepare_data
+    from .edges import read_edges, refuse_row_options, run_graph
     from .picture import need_matplotlib
     from .registry import make_estimator, parse_settings
     from .run import FILES, Request, run
@@ -83,15 +87,23 @@ def fit(data: str, **options: Any) -> None:
     if options["penalty"] is not None:
         if "penalty" in parameters:
             raise InputError("the penalty is given twice, by --penalty and by --set")
-        parameters["penalty"] = _penalty(options["penalty"])
+        parameters["penalty"] = _penalty(options["penalty"], METHODS[method].takes)
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
+    graph = METHODS[method].takes == "edges"
     if plot:
-        if METHODS[method].key_parameter != "penalty":
-            raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
+        if METHODS[method].key_parameter != "penalty" or graph:
+            raise InputError(f"--plot draws the penalty path of a table, and {method} has none")
         need_matplotlib()
     check_free(out, FILES, options["force"])
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    if graph:
+        refuse_row_options(choices, method)
+        with screen.step("read", f"reading {data}"):
+            edges = read_edges(choices)
+        run_graph(screen, edges, estimator, request)
+        return
     key = METHODS[method].key_parameter
     if key in ("n_clusters", "n_components") and key not in parameters:
         screen.note(
@@ -104,11 +116,10 @@ def fit(data: str, **options: Any) -> None:
     prepared = prepare_data(
         screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
     )
-    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
     run(screen, prepared, estimator, request)
 
 
-def _penalty(text: str) -> float | str:
+def _penalty(text: str, takes: str) -> float | str:
     from ..io.errors import InputError
 
     if text == "auto":
@@ -117,8 +128,11 @@ def _penalty(text: str) -> float | str:
         penalty = float(text)
     except ValueError as error:
         raise InputError(f"--penalty must be a number or 'auto'; got {text!r}") from error
-    if not (isfinite(penalty) and penalty >= 0):
-        raise InputError(f"--penalty must be 0 or more; got {text}")
+    # A graph in one piece has no cut, so that only negative prices buy clusters there.
+    if not isfinite(penalty) or (penalty < 0 and takes == "rows"):
+        raise InputError(
+            f"--penalty must be {'0 or more' if takes == 'rows' else 'finite'}; got {text}"
+        )
     return penalty
 
 

@@ -16,6 +16,14 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "graph-dp-means": Method(
+        "graph-dp-means",
+        "countless.hard.graph",
+        "GraphDPMeans",
+        "clusters of a graph's nodes with few links between them; reads an edge list",
+        "penalty",
+        takes="edges",
+    ),
     "hdp-means": Method(
         "hdp-means",
         "countless.hard.hdp_means",

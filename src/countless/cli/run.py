@@ -59,7 +59,7 @@ def run(screen: Screen, data: Data, estimator: Any, request: Request) -> None:
     if request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
-    record = _record(screen, data, estimator, request, result, [*files, "run.json"])
+    record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
     screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
@@ -180,21 +180,22 @@ def _labels(data: Data, labels: np.ndarray) -> bytes:
     return labels_csv(labels, data.plan.prepared.rows, data.table.n_rows, data.ids())
 
 
-def _record(
+def run_record(
     screen: Screen,
-    data: Data,
+    source: dict[str, Any],
     estimator: Any,
     request: Request,
     result: dict[str, Any],
     files: list[str],
 ) -> dict[str, Any]:
+    """Return what run.json says: how to repeat the run, what was read, and what came out."""
     return {
         "countless": __version__,
         "versions": _versions(),
         "command": request.command,
         "arguments": request.arguments,
         "seed": request.seed,
-        "input": data.record(),
+        "input": source,
         "method": {
             "name": request.method,
             "class": type(estimator).__name__,

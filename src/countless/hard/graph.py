@@ -14,6 +14,7 @@ the paper's sigma plus one.
 from __future__ import annotations
 
 import warnings
+from math import isfinite
 from numbers import Integral, Real
 
 import numpy as np
@@ -347,4 +348,6 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
 
 def _is_finite(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return isfinite(float(value))

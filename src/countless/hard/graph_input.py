@@ -59,8 +59,10 @@ def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
     links.sum_duplicates()
     if len(links.data) and not links.data.min() >= 0:
         place = int(np.argmax(~(links.data >= 0)))
+        a, b = _ends(links, place)
         raise ValueError(
-            f"{_edge(links, place)} has weight {links.data[place]:g}; weights must be at least 0"
+            f"Negative values in data: the edge from node {a} to node {b} weighs "
+            f"{links.data[place]:g}"
         )
     links.eliminate_zeros()
     difference = (links - links.T).tocsr()
@@ -80,11 +82,6 @@ def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
 def _ends(links: sp.csr_array, place: int) -> tuple[int, int]:
     """Return the nodes of a stored entry, counted from 0."""
     return int(np.searchsorted(links.indptr, place, side="right")) - 1, int(links.indices[place])
-
-
-def _edge(links: sp.csr_array, place: int) -> str:
-    a, b = _ends(links, place)
-    return f"the edge from node {a} to node {b}"
 
 
 def build_graph(

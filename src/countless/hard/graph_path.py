@@ -89,10 +89,10 @@ class GraphPath:
         count, low, high = self._steps
         for place, firm in enumerate(self._chance.firmness(self._steps), start=1):
             width = float(high[place] - low[place])
-            ends = ((end - 1) * self.unit for end in (low[place], high[place]))
+            start, stop = ((float(end) - 1) * self.unit for end in (low[place], high[place]))
             score = float(firm - self._chance.luck)
             k = int(count[place]) + self._n_alone
-            found.append(Plateau(k, *map(float, ends), width, width - score, score))
+            found.append(Plateau(k, start, stop, width, width - score, score))
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         end = float(low[0] - 1) * self.unit
         one = Plateau(int(count[0]) + self._n_alone, end, 0.0, np.inf, np.inf, lacking)
