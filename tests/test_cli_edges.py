@@ -77,7 +77,7 @@ def test_penalty_may_be_negative_and_columns_may_have_other_names(run, tmp_path)
         ("source,target,weight\na,b,\n", (), "column 'weight'"),
         ("source\na\nb\n", (), "has one column"),
         ("source,target\na,b\n", ("--exclude", "target"), "--exclude is for tables of rows"),
-        ("source,target\na,b\n", ("--plot",), "--plot draws the penalty path of a table"),
+        ("source,target\na,b\n", ("--plot",), "--plot draws the path of a table"),
         ("source,target\na,b\n", ("--penalty", "inf"), "--penalty must be finite"),
         ("source,target\na,b\n", ("--weight", "years"), "no column 'years'"),
         ("source,target\na,b\n", ("--set", "cut=min"), "cut must be one of"),

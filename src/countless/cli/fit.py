@@ -91,8 +91,10 @@ def fit(data: str, **options: Any) -> None:
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     graph = METHODS[method].takes == "edges"
     if plot:
-        if METHODS[method].key_parameter != "penalty" or graph:
-            raise InputError(f"--plot draws the penalty path of a table, and {method} has none")
+        if METHODS[method].key_parameter != "penalty":
+            raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
+        if graph:
+            raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
         need_matplotlib()
     check_free(out, FILES, options["force"])
 
