@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from sklearn.datasets import load_wine
+from scipy.linalg import expm
+from scipy.sparse.csgraph import laplacian
+from sklearn.datasets import load_wine, make_circles
 from sklearn.decomposition import PCA
+from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from countless import DPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans
 from countless.plot import PenaltyPathDisplay
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -60,12 +63,58 @@ def draw_plane(model: DPMeans, X: np.ndarray, title: str) -> Figure:
     return figure
 
 
+def draw_rings() -> Figure:
+    """Draw two rings as DP-means sees them, by themselves and through a heat kernel."""
+    rings, _ = make_circles(n_samples=400, noise=0.05, factor=0.4, random_state=0)
+    graph = kneighbors_graph(rings, n_neighbors=10).toarray()
+    heat = expm(-1000 * laplacian(np.maximum(graph, graph.T), normed=True))
+    kernel = KernelDPMeans(kernel="precomputed", random_state=0).fit((heat + heat.T) / 2)
+    plain = DPMeans(random_state=0).fit(rings)
+    figure = new_figure(5.4, 2.8)
+    titles = {"DPMeans": plain, "KernelDPMeans": kernel}
+    for ax, (title, model) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        color = [COLORS[label % len(COLORS)] for label in model.labels_]
+        ax.scatter(*rings.T, s=9, color=color, linewidths=0)
+        ax.set_title(f"{title}: {model.n_clusters_} clusters", loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    return figure
+
+
+def draw_data_sets() -> Figure:
+    """Draw three data sets that each have some of five clusters, in the colors they share."""
+    centers = np.array([[0, 0], [6, 1], [3, 5], [9, 5], [6, 9]])
+    uses = {"north": [0, 1, 2], "south": [1, 2, 3], "west": [3, 4]}
+    random = np.random.RandomState(0)
+    truth = np.concatenate([random.choice(some, 60) for some in uses.values()])
+    groups = np.repeat(list(uses), 60)
+    X = centers[truth] + random.standard_normal((180, 2))
+    model = HDPMeans(random_state=0).fit(X, groups=groups)
+    figure = new_figure(6.4, 2.6)
+    axes = figure.subplots(1, len(uses), sharex=True, sharey=True)
+    for ax, name, n_local in zip(axes, model.groups_, model.n_local_clusters_, strict=True):
+        rows = groups == name
+        ax.scatter(*X[~rows].T, s=5, color="#dddddd", linewidths=0)
+        ax.scatter(*X[rows].T, s=14, color=[COLORS[k] for k in model.labels_[rows]], linewidths=0)
+        for k, center in enumerate(model.cluster_centers_):
+            used = model.group_clusters_[model.groups_ == name, k][0]
+            color = COLORS[k] if used else "#aaaaaa"
+            ax.scatter(*center, s=80, color=color, marker="X", edgecolors="white")
+        title = f"{name}: {n_local} of {model.n_clusters_} clusters"
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    return figure
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        "hdp-sets.png": draw_data_sets(),
+        "rings.png": draw_rings(),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),
     }
