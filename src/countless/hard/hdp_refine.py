@@ -42,11 +42,10 @@ LARGE_GROUP_VALUES = 2**22
 LARGE_GROUP_CHANGES = 4
 # Globals that a round of moves may open.
 ROOM = 16
-# A split is worth trying at this share of the penalties; the deepest venture makes so many times as
-# many globals, or this many where rows suffice; passes after its merges.
-BOLD = 0.7
-DEEP_FACTOR = 3
-DEEP_CLUSTERS = 64
+# Splits are worth trying at these shares of the penalties, until there is one more global, or so
+# many times as many; passes after the merges that follow.
+BOLD, BOLDER = 0.7, 0.5
+BOLDER_FACTOR = 1.5
 VENTURE_PASSES = 4
 # Gains below this share of the cost of one cluster are rounding.
 ROUNDING = 1e-12
@@ -196,13 +195,12 @@ class Refiner:
     def settle(self, share: float = 1.0) -> bool:
         """Choose each group's globals and move centers to their means; tell if a label changed.
 
-        A group pays this share of the local penalty for a global; at 0 it uses what it likes.
+        A group pays this share of the local penalty for a global.
         """
         self.n_passes += 1
-        used = self.state.used if share else np.ones_like(self.state.used)
-        chosen = Chosen(used, np.empty_like(self.state.labels), self.own)
-        price = share * self.local_penalty
-        choose(self.rows, self.starts, self.means, np.zeros_like(used), price, chosen)
+        chosen = Chosen(self.state.used, np.empty_like(self.state.labels), self.own)
+        unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
+        choose(self.rows, self.starts, self.means, unpaid, price, chosen)
         changed = not np.array_equal(chosen.labels, self.state.labels)
         self.adopt(chosen.labels)
         return changed
@@ -374,11 +372,6 @@ class Refiner:
         self.state = state
         return False
 
-    def deep(self) -> int:
-        """Return how many globals the deepest venture makes, within the room of the table."""
-        many = max(DEEP_FACTOR * self.state.n_globals, min(DEEP_CLUSTERS, self.rows.n_rows // 4))
-        return min(many, self.rows.n_rows)
-
 
 def _means(half: Summary, proper: np.ndarray) -> np.ndarray:
     """Return the means of proper halves; the others' are not looked at."""
@@ -443,12 +436,13 @@ def refine(
 
     refiner.settle()
     note()
+    while refiner.n_passes < max_iter and refiner.split():
+        refiner.settle()
+        note()
     converged = False
     while not converged and refiner.n_passes < max_iter:
         start = history[-1]
         little = tol * start + refiner.rounding * (tol > 0)
-        while refiner.n_passes < max_iter and refiner.split():
-            refiner.settle()
         refiner.merge()
         refiner.move_locals()
         changed = True
@@ -460,8 +454,9 @@ def refine(
             continue
         found = refiner.move_halves() + refiner.move_rows() > 0
         if venture:
-            found = found or refiner.venture(BOLD, refiner.state.n_globals + 1)
-            found = found or refiner.venture(0.0, refiner.deep())
+            n_globals = refiner.state.n_globals
+            found = found or refiner.venture(BOLD, n_globals + 1)
+            found = found or refiner.venture(BOLDER, int(BOLDER_FACTOR * n_globals) + 1)
         note()
         converged = not found or start - history[-1] <= little
     cells = Cells.of(refiner.state.used)
