@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh_tridiagonal, ldl
-from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 # Up to so many rows everything is left to LAPACK.
@@ -32,10 +32,6 @@ FIRST_PAIRS = 8
 SPARE_PAIRS = 2
 # Lanczos stops at residuals of this share.
 TOLERANCE = 1e-6
-# A sparse matrix is factored where its band, reordered, is at most this share of its rows wide on
-# average: graphs of points in few dimensions, whose factors are sparse and whose eigenvalues are
-# close. In many dimensions factors are dense and Lanczos is fast.
-BAND_SHARE = 0.05
 # Factors are taken this far above the largest eigenvalue, which is 1.
 BEYOND = 1e-7
 # A factorization whose rounding is larger than this counts nothing.
@@ -85,9 +81,11 @@ class LeadingPairs:
 
     def first(self, count: int) -> None:
         """Find at least the first ``count`` pairs, or all; count them where that is cheap."""
+        countable = self.n > SMALL and self._is_banded
         if len(self.values) < min(count, self.n):
-            self._search(min(count + SPARE_PAIRS, self.n) - len(self.values))
-        if self.n > SMALL and count < len(self.values) < self.n and self._is_banded:
+            spare = SPARE_PAIRS if countable else 0
+            self._search(min(count + spare, self.n) - len(self.values))
+        if countable and count < len(self.values) < self.n:
             gaps = self.values[count - 1 : -1] - self.values[count:]
             place = count - 1 + int(gaps.argmax())
             threshold = float(self.values[place : place + 2].mean())
@@ -166,7 +164,12 @@ class LeadingPairs:
 
     @cached_property
     def _is_banded(self) -> bool:
-        """Whether the factors of a sparse matrix are sparse."""
+        """Whether the factors of a sparse matrix are sparse: it is a graph of points in the plane.
+
+        Reordered, such a graph has a band whose square is about its rows times their neighbours; so
+        has each of its components. Its eigenvalues are close together, and factors tell them apart.
+        In more dimensions factors are dense, eigenvalues are not close, and Lanczos is fast.
+        """
         if not sp.issparse(self.matrix):
             return False
         order = reverse_cuthill_mckee(self.matrix, symmetric_mode=True)
@@ -175,7 +178,10 @@ class LeadingPairs:
         rows = np.flatnonzero(np.diff(self.matrix.indptr))
         starts = self.matrix.indptr[rows]
         lowest = np.minimum.reduceat(place[self.matrix.indices], starts)
-        return bool(np.maximum(place[rows] - lowest, 0).mean() <= BAND_SHARE * self.n)
+        component = connected_components(self.matrix, directed=False)[1]
+        size = np.bincount(component)[component[rows]]
+        band = np.maximum(place[rows] - lowest, 0)
+        return bool((band**2 / size).mean() <= self.matrix.nnz / self.n)
 
     @cached_property
     def _factor_beyond(self) -> Any:

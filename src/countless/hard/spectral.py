@@ -15,36 +15,23 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from countless._compat import (
-    CallbackSupportMixin,
-    OnPass,
-    ignore_pass,
-    report_passes,
-    with_callbacks,
-)
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless.hard.affinity import NEIGHBORS, Affinity
 from countless.hard.checks import check_finite, without_repeats
-from countless.hard.divergence import get_divergence
-from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS, dp_means
 from countless.hard.eigen import LeadingPairs
+from countless.hard.embedding import ASSIGN, RowClustering, cluster_rows
 from countless.hard.laplacian import LAPLACIANS, Form, make_form
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectrum import SpectrumPath, most_clusters
-from countless.rows import open_rows
 
-ASSIGN = ("k-means", "dp-means")
-# Joining two perfect clusters of rows costs 1, so a cluster is worth half of that.
-ROW_PENALTY = 0.5
 # Directions of a kernel's space in which the path of its penalties is followed.
 PATH_DIRECTIONS = 64
 # Numbers of clusters that are looked at in any case, to say how sure one cluster is.
@@ -59,16 +46,6 @@ class Eigenvectors(NamedTuple):
     penalty: float
     path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
     chance_missed: float  # a bound on the chance that a pair is missing
-
-
-class RowClustering(NamedTuple):
-    """Clusters of the rows of an embedding."""
-
-    labels: np.ndarray
-    centers: np.ndarray
-    history: np.ndarray  # the cost of the rows after each pass that reports it, clusters paid for
-    n_iter: int
-    converged: bool
 
 
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
@@ -97,80 +74,11 @@ def eigenvectors_that_stand_out(
         most = most_clusters(form, affinity, random)
         while True:
             pairs.first(max(most, FEWEST_RIVALS, len(pairs.values)) + 1)
-            vectors = pairs.vectors
-
-            def unexplained(k, vectors=vectors):
-                return _unexplained(form, vectors[:, :k])
-
-            path = SpectrumPath(pairs.values, form.matrix.shape[0], unexplained)
+            path = SpectrumPath(pairs.values, pairs.vectors, form.root)
             chance = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else one had been missed before
                 break
     return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
-
-
-def cluster_rows(
-    rows: np.ndarray,
-    weight: np.ndarray,
-    assign: str,
-    *,
-    max_iter: int = 300,
-    n_jobs: int | None = None,
-    on_pass: OnPass = ignore_pass,
-) -> RowClustering:
-    """Cluster the rows of an embedding, from rows that point in different directions.
-
-    Parameters
-    ----------
-    rows, weight : ndarray of shape (n, m), ndarray of shape (n,)
-    assign : {'k-means', 'dp-means'}
-        k-means makes m clusters; DP-means as many as are worth their price.
-    max_iter, n_jobs, on_pass
-        As in `DPMeans`.
-    """
-    n, m = rows.shape
-    if m == 0:
-        return RowClustering(np.zeros(n, dtype=np.int32), rows[:1], np.empty(0), 0, True)
-    starts = rows[_different_rows(rows * np.sqrt(weight)[:, None])]
-    if assign == "k-means":
-        model = KMeans(m, init=starts, n_init=1, max_iter=max_iter)
-        with warnings.catch_warnings():
-            # Whether it converged is said by the caller, in the terms of the whole fit.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(rows, sample_weight=weight)
-        on_pass(model.inertia_, m)
-        n_iter = model.n_iter_
-        return RowClustering(
-            model.labels_,
-            model.cluster_centers_,
-            np.array([model.inertia_]),
-            n_iter,
-            n_iter < max_iter,
-        )
-    tol = 0.0 if n <= SMALL_ROWS else LARGE_TABLE_TOL
-    with open_rows(rows, weight, get_divergence("sqeuclidean"), n_jobs) as table:
-        found = dp_means(
-            table,
-            ROW_PENALTY,
-            start=number_by_appearance(pairwise_distances_argmin(rows, starts))[1],
-            tol=tol,
-            max_iter=max_iter,
-            on_pass=on_pass,
-        )
-    history = np.array(found.history)
-    return RowClustering(found.labels, found.centers, history, found.n_iter, found.converged)
-
-
-def _different_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return as many rows as there are columns, each far from the space of those before it."""
-    return qr(vectors.T, mode="r", pivoting=True, check_finite=False)[1][: vectors.shape[1]]
-
-
-def _unexplained(form: Form, vectors: np.ndarray) -> float:
-    """Return what as many centers as eigenvectors leave of the rows, as a share of k - 1."""
-    rows, weight = form._replace(laplacian=None).rows(vectors)
-    cost = cluster_rows(rows, weight, "k-means").history[-1]
-    return float(cost) / (vectors.shape[1] - 1)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
