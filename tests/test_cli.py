@@ -190,7 +190,15 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     assert "3 clusters" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
-    saveable = ("dp-means", "hdp-means", "kernel-dp-means", "k-means", "gaussian-mixture")
+    saveable = (
+        "dp-means",
+        "hdp-means",
+        "kernel-dp-means",
+        "kernel-hdp-means",
+        "spectral-dp-means",
+        "k-means",
+        "gaussian-mixture",
+    )
     assert saved == (name in saveable)
     assert ("a model is not" in result.stderr) != saved
     if saved:
@@ -403,10 +411,13 @@ def cells(tmp_path):
     return path
 
 
-def test_groups_share_clusters(run, cells, tmp_path):
+@pytest.mark.parametrize("method", ["hdp-means", "kernel-hdp-means"])
+def test_groups_share_clusters(run, cells, tmp_path, method):
     options = ("--id", "cell", "--compare", "kind", "--out", "o")
+    if method != "hdp-means":  # the default where there are groups
+        options += ("--method", method)
     result = run("fit", cells, "--group", "batch", *options)
-    assert "3 clusters, found by hdp-means at global penalty" in result.stdout
+    assert f"3 clusters, found by {method} at global penalty" in result.stdout
     assert "3 data sets, each with 2 of them" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     record = json.loads((tmp_path / "o" / "run.json").read_text())

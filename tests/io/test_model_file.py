@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture
 
 from countless.hard.dp_means import DPMeans
 from countless.hard.kernel import KernelDPMeans
+from countless.hard.kernel_hdp import KernelHDPMeans
 from countless.hard.spectral import SpectralDPMeans
 from countless.io.errors import InputError, ModelFileError
 from countless.io.model_file import can_save, load_model, model_bytes, save_model
@@ -32,6 +33,7 @@ SAVABLE = [
     DPMeans(divergence="cosine", random_state=1),
     KernelDPMeans(random_state=0),
     KernelDPMeans(2.0, kernel="poly", gamma=0.1, refine=False),
+    KernelHDPMeans(random_state=0),
     SpectralDPMeans(random_state=0),
     SpectralDPMeans(5.0, kernel="rbf", laplacian=None),
     SpectralDPMeans(1e9, kernel="linear", laplacian=None),
