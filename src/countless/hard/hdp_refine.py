@@ -309,8 +309,9 @@ class Refiner:
     def _move(self, item: np.ndarray, group, cluster, summary: Summary) -> int:
         """Move items, of which each row is in one, where that pays."""
         labels = cluster.astype(np.int32)
-        cell_items = np.zeros((self.n_groups, self.state.n_globals + ROOM), dtype=np.int32)
-        np.add.at(cell_items, (group, labels), 1)
+        width = self.state.n_globals + ROOM
+        cell_items = np.bincount(group * width + labels, minlength=self.n_groups * width)
+        cell_items = cell_items.reshape(self.n_groups, width)
         mean = summary.total / summary.weight[:, None]
         moved = self._move_items(summary.weight, mean, group, labels, cell_items)
         if moved:
@@ -337,7 +338,8 @@ class Refiner:
         if not len(ids):
             return 0
         labels = state.labels[ids]
-        cell_rows = np.pad(state.cell_rows, ((0, 0), (0, ROOM)))
+        cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
+        cell_rows[:, : state.n_globals] = state.cell_rows
         values = self.rows.take(ids) - self.rows.origin
         moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
         if moved:
@@ -445,14 +447,14 @@ def refine(
         little = tol * start + refiner.rounding * (tol > 0)
         refiner.merge()
         refiner.move_locals()
-        changed = True
-        while changed and refiner.n_passes < max_iter:
-            changed = refiner.settle()
-            note()
-            changed = changed and history[-2] - history[-1] > little
+        refiner.settle()
+        note()
+        refiner.settle()
+        refiner.move_rows()
+        note()
         if start - history[-1] > little:
             continue
-        found = refiner.move_halves() + refiner.move_rows() > 0
+        found = refiner.move_halves() > 0
         if venture:
             n_globals = refiner.state.n_globals
             found = found or refiner.venture(BOLD, n_globals + 1)
