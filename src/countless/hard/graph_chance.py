@@ -19,7 +19,7 @@ from countless.hard.graph_corners import SHARES, Steps, find_corners, steps
 from countless.hard.graph_moves import Graph
 
 # Random graphs: how many, and how many nodes at most.
-N_RANDOM = 24
+N_RANDOM = 16
 RANDOM_NODES = 256
 # Deviations beyond the usual that chance may go, at one number of clusters and of all the best.
 DEVIATIONS = 1.0

@@ -34,6 +34,7 @@ class Corner(NamedTuple):
     n_clusters: int
     cut: float
     labels: np.ndarray
+    groups: np.ndarray | None = None  # the dense groups of nodes that it was made of
 
 
 class Steps(NamedTuple):
@@ -66,20 +67,22 @@ def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
             k, cut = clusters.n_clusters, clusters.cut()
             if k not in best or cut < best[k].cut:
                 labels = clusters.compact()
-                best[k] = Corner(k, cut, labels if fine else labels[group])
+                best[k] = Corner(k, cut, labels if fine else labels[group], group)
     n_whole, whole = connected_components(_as_matrix(graph), directed=False)
     hull = _hull([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
     most = (1 - SHARES[-1]) * unit  # what a cluster may add to the cut at the lowest price
     return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
 
 
-def cuts_at_price(graph: Graph, price: float, random: np.random.RandomState) -> list[np.ndarray]:
-    """Return clusterings that are a good start at a price."""
-    cuts = []
+def starts_at(
+    graph: Graph, price: float, random: np.random.RandomState
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return clusterings that are a good start at a price, each with the groups it is made of."""
+    starts = []
     for resolution in _resolutions(graph):
         group, coarse = dense_groups(graph, resolution, random)
-        cuts.append(_cut_tree(merge_tree(coarse, graph.unit), price)[group])
-    return cuts
+        starts.append((_cut_tree(merge_tree(coarse, graph.unit), price)[group], group))
+    return starts
 
 
 def _cut_tree(tree: WardTree, price: float) -> np.ndarray:

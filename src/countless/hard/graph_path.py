@@ -69,6 +69,11 @@ class GraphPath:
             return np.zeros(len(self._linked), dtype=np.int32)
         return spread_labels(corner.labels, self._linked)
 
+    def start_at(self, penalty: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the clusters of the linked nodes at a penalty, and groups that they consist of."""
+        corner = self._corner_at(penalty) or self._corners[0]
+        return corner.labels, corner.groups
+
     def penalty_for(self, n_clusters: int) -> float:
         """Return a penalty amid those that give this many clusters."""
         found = self._steps.n_clusters + self._n_alone
