@@ -30,9 +30,10 @@ from countless.hard.checks import check_finite
 from countless.hard.divergence import get_divergence
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp_algorithm2 import SharedClustering, algorithm2
+from countless.hard.hdp_choice import assign_groups
 from countless.hard.hdp_groups import Groups, check_groups
 from countless.hard.hdp_penalties import HDPPenalties, hdp_penalties
-from countless.hard.hdp_refine import assign_groups, refine
+from countless.hard.hdp_refine import refine
 from countless.hard.hdp_start import first_labels
 from countless.hard.penalty import penalty_path
 from countless.rows import open_rows
