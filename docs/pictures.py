@@ -8,12 +8,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
-from sklearn.datasets import load_wine, make_circles
+from sklearn.datasets import load_wine, make_circles, make_moons
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from countless import DPMeans, HDPMeans, KernelDPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans, SpectralDPMeans
 from countless.plot import PenaltyPathDisplay
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -107,6 +107,28 @@ def draw_data_sets() -> Figure:
     return figure
 
 
+def draw_moons() -> Figure:
+    """Draw two moons in the colors of their clusters, and the plateau of their spectrum."""
+    X, _ = make_moons(n_samples=600, noise=0.06, random_state=3)
+    model = SpectralDPMeans(random_state=0).fit(X)
+    gap = 1 - SpectralDPMeans(0.9, random_state=0).fit(X).eigenvalues_[:10]
+    figure = new_figure(6.4, 2.8)
+    left, right = figure.subplots(1, 2)
+    left.scatter(*X.T, s=7, color=[COLORS[label] for label in model.labels_], linewidths=0)
+    left.set_title(f"{model.n_clusters_} clusters", loc="left", fontsize="medium")
+    left.set_aspect("equal")
+    left.set_axis_off()
+    best = model.path_.plateaus[0]
+    right.axhspan(1 - best.high, 1 - best.low, color="#e07b39", alpha=0.22, linewidth=0)
+    right.plot(np.arange(2, 11), gap[1:], "o", color="#1f3b57", clip_on=False)
+    right.set_yscale("log")
+    right.set_xticks(range(2, 11))
+    right.set_xlabel("eigenvector (the first has no gap)")
+    right.set_title("1 - eigenvalue, and the chosen plateau", loc="left", fontsize="medium")
+    right.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
@@ -114,6 +136,7 @@ if __name__ == "__main__":
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
         "hdp-sets.png": draw_data_sets(),
+        "moons.png": draw_moons(),
         "rings.png": draw_rings(),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),
