@@ -213,6 +213,15 @@ def test_a_kernel_beyond_memory_is_one_line(run, flowers, tmp_path, monkeypatch)
     assert not (tmp_path / "o").exists()
 
 
+def test_a_spectrum_is_drawn_where_the_penalty_was_chosen_from_it(run, flowers, tmp_path):
+    spectral = ("fit", flowers, "--method", "spectral-dp-means", "--id", "name", "--plot", "--out")
+    run(*spectral, "chosen")
+    assert (tmp_path / "chosen" / "path.png").exists()
+    result = run(*spectral, "given", "--penalty", "0.9", code=2)
+    assert "leave out --penalty" in result.stderr
+    assert not (tmp_path / "given").exists()
+
+
 def test_every_public_estimator_is_a_method():
     classes = {method.class_name for method in ESTIMATORS.values()}
     public = {name for name in countless.__all__ if name[0].isupper()}

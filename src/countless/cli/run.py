@@ -170,6 +170,8 @@ def _path_of(estimator: Any, data: Data, seed: int) -> Any:
     """Return the path that the fit used, or the path of the data when it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
         return path
+    if not hasattr(estimator, "divergence"):
+        raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
     from ..hard.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
