@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from countless import DPMeans, HDPMeans, KernelDPMeans, SpectralDPMeans
+from countless import DPMeans, GraphDPMeans, HDPMeans, KernelDPMeans, SpectralDPMeans
 from countless.plot import PenaltyPathDisplay
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -129,12 +129,43 @@ def draw_moons() -> Figure:
     return figure
 
 
+def draw_graph() -> Figure:
+    """Draw a graph's links as given and sorted by cluster, and its clusters at every penalty."""
+    random = np.random.RandomState(0)
+    truth = random.randint(6, size=180)
+    likely = np.where(truth[:, None] == truth, 0.3, 0.02)
+    links = np.triu(random.random_sample(likely.shape) < likely, 1)
+    links = (links | links.T).astype(float)
+    model = GraphDPMeans(random_state=0).fit(links)
+    order = np.argsort(model.labels_, kind="stable")
+    figure = new_figure(7.2, 2.7)
+    given, by_cluster, steps = figure.subplots(1, 3)
+    titles = {"as given": links, f"{model.n_clusters_} clusters": links[order][:, order]}
+    for ax, (title, matrix) in zip((given, by_cluster), titles.items(), strict=True):
+        ax.spy(matrix, markersize=0.9, color="#1f3b57")
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_xticks([])
+        ax.set_yticks([])
+    best = model.path_.plateaus[0]
+    penalty = np.linspace(-0.85, -0.05, 400)
+    steps.axvspan(best.low, best.high, color="#e07b39", alpha=0.22, linewidth=0)
+    steps.step(penalty, [model.path_.n_clusters_at(value) for value in penalty], color="#1f3b57")
+    steps.set_yscale("log")
+    steps.set_yticks([1, 6, 30], ["1", "6", "30"])
+    steps.minorticks_off()
+    steps.set_xlabel("penalty")
+    steps.set_title("number of clusters", loc="left", fontsize="medium")
+    steps.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        "graph.png": draw_graph(),
         "hdp-sets.png": draw_data_sets(),
         "moons.png": draw_moons(),
         "rings.png": draw_rings(),
