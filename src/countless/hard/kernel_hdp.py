@@ -222,8 +222,7 @@ class KernelHDPMeans(KernelEstimator):
 
     def _resolve_prices(self, table: KernelTable) -> tuple[Prices, np.ndarray | None]:
         """Return the penalties and, where the path found them, the labels to start from."""
-        auto = [isinstance(value, str) for value in (self.local_penalty, self.global_penalty)]
-        if not any(auto):
+        if not isinstance(self.local_penalty, str):
             return Prices(float(self.global_penalty), float(self.local_penalty)), None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.path_ = kernel_penalty_path(table, seed, self._clouds(table.weight))
@@ -239,7 +238,6 @@ def _number_inside(
     group: np.ndarray, local: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Number local clusters by first appearance inside each group; count those that have weight."""
-    numbers = np.full(len(group), -1, dtype=np.int32)
     counts = np.zeros(int(group.max()) + 1, dtype=np.int64)
     counted = np.flatnonzero(weight)
     names, inverse = number_by_appearance(local[counted])
@@ -249,5 +247,4 @@ def _number_inside(
         inside[name] = counts[of]
         counts[of] += 1
     known = dict(zip(names.tolist(), inside.tolist(), strict=True))
-    numbers[:] = [known.get(name, -1) for name in local.tolist()]
-    return numbers, counts
+    return np.array([known.get(name, -1) for name in local.tolist()], dtype=np.int32), counts
