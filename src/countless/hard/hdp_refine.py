@@ -332,7 +332,7 @@ def refine(
     converged = False
     while not converged and refiner.n_passes < max_iter:
         start = history[-1]
-        little = tol * start + refiner.rounding * (tol > 0)
+        little = tol * start + refiner.rounding
         refiner.merge()
         refiner.move_locals()
         refiner.settle()
