@@ -112,8 +112,8 @@ class LeadingPairs:
                 return chance
             self._search(missing)
             self._keep(self.values > threshold)
-            if len(self.values) == found:  # it was at the threshold, to the last digits
-                break
+            if len(self.values) == found:  # it is at the threshold, as far as digits go
+                return chance
         return 0.0
 
     def _keep(self, which: np.ndarray) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from countless.hard.eigen import SMALL
 from countless.hard.embedding import unexplained
 from countless.hard.laplacian import Form
 from countless.hard.penalty import Plateau
@@ -38,7 +39,7 @@ ROWS_A_CLUSTER = 16
 # A gap below this is rounding.
 NO_GAP = 1e-9
 # Rows that stand for all when the spectrum of a large graph is looked over, and the slack there.
-FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 512, 1024, 12, 4
+FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
 SLACK = 0.1
 
 
@@ -188,7 +189,7 @@ def most_clusters(form: Form, affinity: Any, random: np.random.RandomState) -> i
     drawn at random: clusters keep their gaps in that, since their indicators are still in it.
     """
     n = form.matrix.shape[0]
-    if n <= FEWEST_SEEDS:
+    if n <= SMALL:
         matrix, root = form.matrix, form.root
         slack, limit = 0.0, n
     else:
