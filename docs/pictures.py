@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from sklearn.datasets import load_wine
+from scipy.linalg import expm
+from scipy.sparse.csgraph import laplacian
+from sklearn.datasets import load_wine, make_circles, make_moons
 from sklearn.decomposition import PCA
+from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from countless import DPMeans
+from countless import DPMeans, GraphDPMeans, HDPMeans, KernelDPMeans, SpectralDPMeans
 from countless.plot import PenaltyPathDisplay
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -60,12 +63,112 @@ def draw_plane(model: DPMeans, X: np.ndarray, title: str) -> Figure:
     return figure
 
 
+def draw_rings() -> Figure:
+    """Draw two rings as DP-means sees them, by themselves and through a heat kernel."""
+    rings, _ = make_circles(n_samples=400, noise=0.05, factor=0.4, random_state=0)
+    graph = kneighbors_graph(rings, n_neighbors=10).toarray()
+    heat = expm(-1000 * laplacian(np.maximum(graph, graph.T), normed=True))
+    kernel = KernelDPMeans(kernel="precomputed", random_state=0).fit((heat + heat.T) / 2)
+    plain = DPMeans(random_state=0).fit(rings)
+    figure = new_figure(5.4, 2.8)
+    titles = {"DPMeans": plain, "KernelDPMeans": kernel}
+    for ax, (title, model) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        color = [COLORS[label % len(COLORS)] for label in model.labels_]
+        ax.scatter(*rings.T, s=9, color=color, linewidths=0)
+        ax.set_title(f"{title}: {model.n_clusters_} clusters", loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    return figure
+
+
+def draw_data_sets() -> Figure:
+    """Draw three data sets that each have some of five clusters, in the colors they share."""
+    centers = np.array([[0, 0], [6, 1], [3, 5], [9, 5], [6, 9]])
+    uses = {"north": [0, 1, 2], "south": [1, 2, 3], "west": [3, 4]}
+    random = np.random.RandomState(0)
+    truth = np.concatenate([random.choice(some, 60) for some in uses.values()])
+    groups = np.repeat(list(uses), 60)
+    X = centers[truth] + random.standard_normal((180, 2))
+    model = HDPMeans(random_state=0).fit(X, groups=groups)
+    figure = new_figure(6.4, 2.6)
+    axes = figure.subplots(1, len(uses), sharex=True, sharey=True)
+    for ax, name, n_local in zip(axes, model.groups_, model.n_local_clusters_, strict=True):
+        rows = groups == name
+        ax.scatter(*X[~rows].T, s=5, color="#dddddd", linewidths=0)
+        ax.scatter(*X[rows].T, s=14, color=[COLORS[k] for k in model.labels_[rows]], linewidths=0)
+        for k, center in enumerate(model.cluster_centers_):
+            used = model.group_clusters_[model.groups_ == name, k][0]
+            color = COLORS[k] if used else "#aaaaaa"
+            ax.scatter(*center, s=80, color=color, marker="X", edgecolors="white")
+        title = f"{name}: {n_local} of {model.n_clusters_} clusters"
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    return figure
+
+
+def draw_moons() -> Figure:
+    """Draw two moons in the colors of their clusters, and the plateau of their spectrum."""
+    X, _ = make_moons(n_samples=600, noise=0.06, random_state=3)
+    model = SpectralDPMeans(random_state=0).fit(X)
+    gap = 1 - SpectralDPMeans(0.9, random_state=0).fit(X).eigenvalues_[:10]
+    figure = new_figure(6.4, 2.8)
+    left, right = figure.subplots(1, 2)
+    left.scatter(*X.T, s=7, color=[COLORS[label] for label in model.labels_], linewidths=0)
+    left.set_title(f"{model.n_clusters_} clusters", loc="left", fontsize="medium")
+    left.set_aspect("equal")
+    left.set_axis_off()
+    best = model.path_.plateaus[0]
+    right.axhspan(1 - best.high, 1 - best.low, color="#e07b39", alpha=0.22, linewidth=0)
+    right.plot(np.arange(2, 11), gap[1:], "o", color="#1f3b57", clip_on=False)
+    right.set_yscale("log")
+    right.set_xticks(range(2, 11))
+    right.set_xlabel("eigenvector (the first has no gap)")
+    right.set_title("1 - eigenvalue, and the chosen plateau", loc="left", fontsize="medium")
+    right.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_graph() -> Figure:
+    """Draw a graph's links as given and sorted by cluster, and its clusters at every penalty."""
+    random = np.random.RandomState(0)
+    truth = random.randint(6, size=180)
+    likely = np.where(truth[:, None] == truth, 0.3, 0.02)
+    links = np.triu(random.random_sample(likely.shape) < likely, 1)
+    links = (links | links.T).astype(float)
+    model = GraphDPMeans(random_state=0).fit(links)
+    order = np.argsort(model.labels_, kind="stable")
+    figure = new_figure(7.2, 2.7)
+    given, by_cluster, steps = figure.subplots(1, 3)
+    titles = {"as given": links, f"{model.n_clusters_} clusters": links[order][:, order]}
+    for ax, (title, matrix) in zip((given, by_cluster), titles.items(), strict=True):
+        ax.spy(matrix, markersize=0.9, color="#1f3b57")
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_xticks([])
+        ax.set_yticks([])
+    best = model.path_.plateaus[0]
+    penalty = np.linspace(-0.85, -0.05, 400)
+    steps.axvspan(best.low, best.high, color="#e07b39", alpha=0.22, linewidth=0)
+    steps.step(penalty, [model.path_.n_clusters_at(value) for value in penalty], color="#1f3b57")
+    steps.set_yscale("log")
+    steps.set_yticks([1, 6, 30], ["1", "6", "30"])
+    steps.minorticks_off()
+    steps.set_xlabel("penalty")
+    steps.set_title("number of clusters", loc="left", fontsize="medium")
+    steps.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        "graph.png": draw_graph(),
+        "hdp-sets.png": draw_data_sets(),
+        "moons.png": draw_moons(),
+        "rings.png": draw_rings(),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),
     }

@@ -179,7 +179,10 @@ def test_weights(run, flowers, tmp_path):
     assert not (tmp_path / "h").exists()
 
 
-@pytest.mark.parametrize("name", METHODS)
+ROW_METHODS = [name for name, method in METHODS.items() if method.takes == "rows"]
+
+
+@pytest.mark.parametrize("name", ROW_METHODS)
 def test_every_method_runs(name, run, flowers, tmp_path):
     key = METHODS[name].key_parameter
     setting = ["--set", f"{key}=3"] if key in ("n_clusters", "n_components") else []
@@ -187,7 +190,16 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     assert "3 clusters" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
-    assert saved == (name in ("dp-means", "kernel-dp-means", "k-means", "gaussian-mixture"))
+    saveable = (
+        "dp-means",
+        "hdp-means",
+        "kernel-dp-means",
+        "kernel-hdp-means",
+        "spectral-dp-means",
+        "k-means",
+        "gaussian-mixture",
+    )
+    assert saved == (name in saveable)
     assert ("a model is not" in result.stderr) != saved
     if saved:
         labels = run("predict", "o/model.zip", flowers).stdout
@@ -199,6 +211,15 @@ def test_a_kernel_beyond_memory_is_one_line(run, flowers, tmp_path, monkeypatch)
     result = run("fit", flowers, "--method", "kernel-dp-means", "--out", "o", code=2)
     assert "bytes, and 100 are available" in " ".join(result.stderr.split())
     assert not (tmp_path / "o").exists()
+
+
+def test_a_spectrum_is_drawn_where_the_penalty_was_chosen_from_it(run, flowers, tmp_path):
+    spectral = ("fit", flowers, "--method", "spectral-dp-means", "--id", "name", "--plot", "--out")
+    run(*spectral, "chosen")
+    assert (tmp_path / "chosen" / "path.png").exists()
+    result = run(*spectral, "given", "--penalty", "0.9", code=2)
+    assert "leave out --penalty" in result.stderr
+    assert not (tmp_path / "given").exists()
 
 
 def test_every_public_estimator_is_a_method():
@@ -381,3 +402,64 @@ def test_missing_extras_are_named(run, flowers, monkeypatch):
     monkeypatch.delitem(sys.modules, "countless.io.arrow", raising=False)
     result = run("fit", flowers, code=2)
     assert "reading text tables needs pyarrow: pip install 'countless[table]'" in result.stderr
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Write a table of three kinds of cells in three batches; each batch has two of them."""
+    rng = np.random.default_rng(3)
+    lines = ["cell,batch,kind,x,y"]
+    for batch, kinds in (("1", "ab"), ("2", "bc"), ("3", "ca")):
+        shift = rng.normal(0, 0.1, 2)
+        for _ in range(60):
+            kind = rng.choice(list(kinds))
+            at = rng.normal({"a": [0, 0], "b": [6, 0], "c": [0, 6]}[kind], 0.5) + shift
+            lines.append(f"cell {len(lines)},{batch},{kind},{at[0]:.3f},{at[1]:.3f}")
+    path = tmp_path / "cells.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("method", ["hdp-means", "kernel-hdp-means"])
+def test_groups_share_clusters(run, cells, tmp_path, method):
+    options = ("--id", "cell", "--compare", "kind", "--out", "o")
+    if method != "hdp-means":  # the default where there are groups
+        options += ("--method", method)
+    result = run("fit", cells, "--group", "batch", *options)
+    assert f"3 clusters, found by {method} at global penalty" in result.stdout
+    assert "3 data sets, each with 2 of them" in result.stdout
+    assert "adjusted Rand 1.00" in result.stdout
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    assert record["result"]["groups"] == {
+        "column": "batch",
+        "n_local_clusters": {"1": 2, "2": 2, "3": 2},
+    }
+    labels = run("predict", "o/model.zip", cells, "--id", "cell").stdout
+    assert labels == (tmp_path / "o" / "labels.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "k-means"), "k-means takes no groups; leave out --group"),
+        (("--columns", "batch"), "column 'batch' cannot be both used and set aside by --group"),
+        (("--penalty", "3"), "hdp-means has no parameter 'penalty'"),
+    ],
+)
+def test_group_is_refused_where_it_means_nothing(run, cells, tmp_path, options, message):
+    result = run("fit", cells, "--group", "batch", "--out", "o", *options, code=2)
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_rows_without_a_group_and_tables_without_the_column_are_named(run, cells, tmp_path):
+    run("fit", cells, "--group", "batch", "--exclude", "cell,kind", "--out", "o")
+    lines = cells.read_text().splitlines()
+    lines[2] = lines[2].replace(",1,", ",,")
+    cells.write_text("\n".join(lines) + "\n")
+    fit = ("fit", cells, "--group", "batch", "--out", "p")
+    for command in (fit, ("predict", "o/model.zip", cells)):
+        result = run(*command, code=2)
+        assert "group column 'batch', row 2 is empty" in " ".join(result.stderr.split())
+    cells.write_text("x,y\n1,2\n3,4\n")
+    assert "no column 'batch'" in run("predict", "o/model.zip", cells, code=2).stderr

@@ -28,6 +28,7 @@ class Method:
     summary: str
     key_parameter: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    takes: str = "rows"  # or "edges", of a graph
 
     def load(self) -> type:
         """Import the class."""

@@ -2,7 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans
+from countless import (
+    DPMeans,
+    GraphDPMeans,
+    HDPMeans,
+    KernelDPMeans,
+    KernelHDPMeans,
+    SpectralDPMeans,
+)
 
 NUMBERING = (
     "labels are numbered by first appearance, and the check shuffles the rows; "
@@ -15,14 +22,18 @@ WEIGHTED = {
 }
 EXPECTED_FAILURES = {
     "DPMeans": WEIGHTED,
+    "GraphDPMeans": {
+        "check_clustering": "the check clusters rows of a table, and a graph is links between nodes"
+    },
     "HDPMeans": {},
     "KernelDPMeans": WEIGHTED,
     "KernelHDPMeans": WEIGHTED,
+    "SpectralDPMeans": {},
 }
 
 
 @parametrize_with_checks(
-    [DPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans()],
+    [DPMeans(), GraphDPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans(), SpectralDPMeans()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
 def test_contract(estimator, check):

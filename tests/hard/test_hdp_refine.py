@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countless import DPMeans, HDPMeans
-from countless.hard import hdp_refine
+from countless.hard import hdp_choice, hdp_refine
 from countless.hard.divergence import get_divergence
 from countless.hard.hdp_groups import check_groups
 from countless.hard.hdp_refine import Refiner, refine
@@ -149,14 +149,15 @@ def test_ends_below_algorithm_2_and_at_or_below_the_truth(seed):
 def test_large_groups_are_worked_on_in_parts(monkeypatch):
     X, _, group = shared_sets(3, n_groups=4, n_rows=200)
     whole = HDPMeans(20.0, 60.0).fit(X, groups=group)
-    monkeypatch.setattr(hdp_refine, "TILE_VALUES", 64)
-    monkeypatch.setattr(hdp_refine, "LARGE_GROUP_VALUES", 256)
+    monkeypatch.setattr(hdp_choice, "TILE_VALUES", 64)
+    monkeypatch.setattr(hdp_choice, "LARGE_GROUP_VALUES", 256)
     parts = HDPMeans(20.0, 60.0).fit(X, groups=group)
     assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     assert (np.diff(parts.objective_history_) <= 1e-9 * parts.objective_).all()
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
+    monkeypatch.setattr(hdp_choice, "TILE_VALUES", 512)
     monkeypatch.setattr(hdp_refine, "TILE_VALUES", 512)
     X, _, group = shared_sets(5, n_groups=40)
     one, three = (HDPMeans(8.0, 30.0, n_jobs=n).fit(X, groups=group) for n in (1, 3))

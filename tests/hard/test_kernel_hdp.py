@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from countless import KernelDPMeans, KernelHDPMeans
+from countless import HDPMeans, KernelDPMeans, KernelHDPMeans
 
 
 def mean_of(X, rows):
@@ -122,6 +122,26 @@ def test_refining_lowers_the_true_objective(seed, n_rows, local_penalty, global_
     assert np.array_equal(model.predict(X, groups=group), model.labels_)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_linear_kernel_gives_the_answers_of_hdp_means(seed):
+    X, group = draw(seed, 90)
+    for prices in ((1.0, 4.0), (4.0, 20.0)):
+        plain = HDPMeans(*prices, refine=False).fit(X, groups=group)
+        model = KernelHDPMeans(*prices, kernel="linear", refine=False).fit(X, groups=group)
+        assert np.array_equal(model.labels_, plain.labels_)
+        assert np.array_equal(model.local_labels_, plain.local_labels_)
+        assert np.array_equal(model.group_clusters_, plain.group_clusters_)
+        assert model.n_local_clusters_.tolist() == plain.n_local_clusters_.tolist()
+        np.testing.assert_allclose(model.objective_history_, plain.objective_history_)
+        # Refined, they search in their own ways.
+        plain = HDPMeans(*prices).fit(X, groups=group)
+        model = KernelHDPMeans(*prices, kernel="linear").fit(X, groups=group)
+        assert model.objective_ == pytest.approx(plain.objective_, rel=0.03)
+        new, of = draw(seed + 100, 40)
+        if np.array_equal(model.labels_, plain.labels_):
+            assert np.array_equal(model.predict(new, of), plain.predict(new, of))
+
+
 def test_reaches_the_enumerated_optimum_of_most_small_tables():
     every = [[0]]
     for _ in range(5):
@@ -161,8 +181,6 @@ def test_auto_finds_shared_clusters():
     assert adjusted_rand_score(truth, model.labels_) > 0.98
     assert model.n_local_clusters_.tolist() == [3, 2, 4, 2]
     assert model.groups_.tolist() == list("abcd")
-    half = KernelHDPMeans(local_penalty=model.local_penalty_, random_state=0).fit(X, groups=group)
-    assert half.global_penalty_ == pytest.approx(model.global_penalty_)
 
 
 def test_new_rows_pay_for_clusters_that_their_group_does_not_use():
@@ -170,9 +188,12 @@ def test_new_rows_pay_for_clusters_that_their_group_does_not_use():
     model = KernelHDPMeans(30.0, 1.0, kernel="linear").fit(X, groups=list("aaaabb"))
     assert model.labels_.tolist() == [0, 0, 1, 1, 0, 0]
     between = [[5.5]] * 3
-    # Nearer to the second mean, which b does not use; 5.4^2 - 4.6^2 is less than the penalty.
+    # Nearer to the second mean, which b does not use; 5.35^2 - 4.6^2 is less than the penalty.
     assert model.predict(between, groups=list("abc")).tolist() == [1, 0, 1]
     assert model.predict(between).tolist() == [1, 1, 1]
+    # Five such rows pay it together, and a new data set pays for one cluster rather than two.
+    assert model.predict([[5.5]] * 5, groups=list("bbbbb")).tolist() == [1] * 5
+    assert model.predict([[5.0], [5.5]], groups=list("cc")).tolist() == [1, 1]
 
 
 def test_rows_of_no_weight_are_as_good_as_absent():
@@ -193,3 +214,5 @@ def test_groups_are_checked():
         KernelHDPMeans().fit(np.eye(4), groups=[0, 1])
     with pytest.raises(ValueError, match="local_penalty must be 'auto' or a number"):
         KernelHDPMeans(local_penalty=-1).fit(np.eye(4))
+    with pytest.raises(ValueError, match="must both be 'auto' or both be numbers"):
+        KernelHDPMeans(local_penalty=1.0).fit(np.eye(4))

@@ -13,6 +13,8 @@ from sklearn.mixture import GaussianMixture
 
 from countless.hard.dp_means import DPMeans
 from countless.hard.kernel import KernelDPMeans
+from countless.hard.kernel_hdp import KernelHDPMeans
+from countless.hard.spectral import SpectralDPMeans
 from countless.io.errors import InputError, ModelFileError
 from countless.io.model_file import can_save, load_model, model_bytes, save_model
 from countless.io.prepare import NumericStep, Preparation
@@ -31,6 +33,10 @@ SAVABLE = [
     DPMeans(divergence="cosine", random_state=1),
     KernelDPMeans(random_state=0),
     KernelDPMeans(2.0, kernel="poly", gamma=0.1, refine=False),
+    KernelHDPMeans(random_state=0),
+    SpectralDPMeans(random_state=0),
+    SpectralDPMeans(5.0, kernel="rbf", laplacian=None),
+    SpectralDPMeans(1e9, kernel="linear", laplacian=None),
     KMeans(3, n_init=2, random_state=0),
     *MIXTURES,
 ]
@@ -81,6 +87,7 @@ def test_equal_models_are_equal_files():
 def test_what_cannot_be_saved_is_refused(tmp_path):
     assert not can_save(DBSCAN())
     assert not can_save(KernelDPMeans(1.0, kernel="precomputed").fit(X @ X.T))
+    assert not can_save(SpectralDPMeans(kernel="precomputed", laplacian=None).fit(X @ X.T))
     assert not can_save(BisectingKMeans())
     with pytest.raises(InputError, match="DBSCAN has no state"):
         save_model(tmp_path / "m.zip", DBSCAN().fit(X))

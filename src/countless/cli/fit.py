@@ -74,9 +74,13 @@ def fit(data: str, **options: Any) -> None:
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
     model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
     empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+
+    Methods for graphs read an edge list: the columns source and target, or the first two, and
+    weight if there is one. labels.csv then has a line for each node.
     """
     from ..io.errors import InputError
     from ..io.write import check_free
+    from .edges import read_edges, refuse_row_options, run_graph
     from .picture import need_matplotlib
     from .registry import make_estimator, parse_settings
     from .run import FILES, Request, run
@@ -90,7 +94,7 @@ def fit(data: str, **options: Any) -> None:
     if options["penalty"] is not None:
         if "penalty" in parameters:
             raise InputError("the penalty is given twice, by --penalty and by --set")
-        parameters["penalty"] = _penalty(options["penalty"])
+        parameters["penalty"] = _penalty(options["penalty"], METHODS[method].takes)
     if options["checkpoint"] is not None:
         _check_checkpoint(options, method)
         parameters["checkpoint"] = str(options["checkpoint"])
@@ -102,13 +106,23 @@ def fit(data: str, **options: Any) -> None:
     if options["block_rows"] and not options["stream"]:
         raise InputError("--block-rows is for --stream")
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
+    graph = METHODS[method].takes == "edges"
     if plot:
         if METHODS[method].key_parameter != "penalty":
             raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
+        if graph:
+            raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
         need_matplotlib()
     check_free(out, FILES, options["force"])
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    if graph:
+        refuse_row_options(choices, method)
+        with screen.step("read", f"reading {data}"):
+            edges = read_edges(choices)
+        run_graph(screen, edges, estimator, request)
+        return
     key = METHODS[method].key_parameter
     if key in ("n_clusters", "n_components") and key not in parameters:
         screen.note(
@@ -116,7 +130,6 @@ def fit(data: str, **options: Any) -> None:
             f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
         )
     divergence = getattr(estimator, "divergence", "sqeuclidean")
-    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
     if options["stream"]:
         from .stream import fit_stream
 
@@ -126,7 +139,7 @@ def fit(data: str, **options: Any) -> None:
         run(screen, prepared, estimator, request)
 
 
-def _penalty(text: str) -> float | str:
+def _penalty(text: str, takes: str) -> float | str:
     from ..io.errors import InputError
 
     if text == "auto":
@@ -135,8 +148,11 @@ def _penalty(text: str) -> float | str:
         penalty = float(text)
     except ValueError as error:
         raise InputError(f"--penalty must be a number or 'auto'; got {text!r}") from error
-    if not (isfinite(penalty) and penalty >= 0):
-        raise InputError(f"--penalty must be 0 or more; got {text}")
+    # A graph in one piece has no cut, so that only negative prices buy clusters there.
+    if not isfinite(penalty) or (penalty < 0 and takes == "rows"):
+        raise InputError(
+            f"--penalty must be {'0 or more' if takes == 'rows' else 'finite'}; got {text}"
+        )
     return penalty
 
 

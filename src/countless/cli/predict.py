@@ -53,7 +53,8 @@ def predict(model: str, data: str, **options: Any) -> None:
     if preparation is None:
         raise InputError(f"{model} was saved without the preparation of a table")
     words = {step.name for step in preparation.steps if isinstance(step, CategoricalStep)}
-    words |= {preparation.group} - {None}
+    if preparation.group is not None:
+        words.add(preparation.group)
     id_ = options["id_"]
     with screen.step("read", f"reading {data}"):
         table = data_reading(data, options).read(words | ({id_} if id_ else set()))

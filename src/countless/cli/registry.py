@@ -16,6 +16,14 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "graph-dp-means": Method(
+        "graph-dp-means",
+        "countless.hard.graph",
+        "GraphDPMeans",
+        "clusters of a graph's nodes with few links between them; reads an edge list",
+        "penalty",
+        takes="edges",
+    ),
     "hdp-means": Method(
         "hdp-means",
         "countless.hard.hdp_means",
@@ -36,6 +44,13 @@ ESTIMATORS: Mapping[str, Method] = {
         "KernelHDPMeans",
         "the same for several data sets that share clusters",
         "global_penalty",
+    ),
+    "spectral-dp-means": Method(
+        "spectral-dp-means",
+        "countless.hard.spectral",
+        "SpectralDPMeans",
+        "shapes that hang together, by the eigenvectors of a graph of nearest neighbours",
+        "penalty",
     ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}

@@ -60,7 +60,7 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
     if request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
-    record = record_of(screen, data, estimator, request, result, [*files, "run.json"])
+    record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
     screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
@@ -123,8 +123,8 @@ def result_of(
             result[name.removesuffix("_")] = getattr(estimator, name)
     if data.groups is not None:
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
-        used = {str(name): int(n) for name, n in pairs}
-        result["groups"] = {"column": data.roles.group, "n_local_clusters": used}
+        n_local = {str(name): int(n) for name, n in pairs}
+        result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
@@ -177,28 +177,30 @@ def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
     """Return the path that the fit used, or the path of the data when it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
         return path
+    if not hasattr(estimator, "divergence"):
+        raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
     from ..hard.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
     return penalty_path(data.matrix, sample_weight=data.weight, **settings)
 
 
-def record_of(
+def run_record(
     screen: Screen,
-    data: Any,
+    source: dict[str, Any],
     estimator: Any,
     request: Request,
     result: dict[str, Any],
     files: list[str],
 ) -> dict[str, Any]:
-    """Return the run record; ``data`` has a record of its own."""
+    """Return what run.json says: how to repeat the run, what was read, and what came out."""
     return {
         "countless": __version__,
         "versions": _versions(),
         "command": request.command,
         "arguments": request.arguments,
         "seed": request.seed,
-        "input": data.record(),
+        "input": source,
         "method": {
             "name": request.method,
             "class": type(estimator).__name__,

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,7 +26,7 @@ from ..report.summary import ClusterSummary, Sums, describe
 from .data import Cells, Data, cell_text, in_table_terms, prepare_data
 from .feed import Feed
 from .options import DataChoices
-from .run import FILES, Request, record_of, result_of, show_result
+from .run import FILES, Request, result_of, run_record, show_result
 from .screen import Screen, to_json
 
 PART = "labels.csv.part"
@@ -128,7 +129,9 @@ def fit_stream(
             at, table = next(blocks)
         settings = {"gaps": choices.gaps, "scale": choices.scale}
         divergence = getattr(estimator, "divergence", "sqeuclidean")
-        first = prepare_data(screen, table, choices.roles(table), divergence=divergence, **settings)
+        shown = replace(table, source="standard input, the first block")
+        roles = choices.roles(table)
+        first = prepare_data(screen, shown, roles, divergence=divergence, **settings)
         # What is a category in the first block is one in all, whatever its cells look like.
         steps = first.preparation.steps
         as_text |= {step.name for step in steps if isinstance(step, CategoricalStep)}
@@ -217,7 +220,7 @@ def _finish(screen: Screen, seen: Seen, estimator: Any, request: Request) -> dic
     screen.show(f"{counted(seen.n_rows, 'row')} in {counted(seen.n_blocks, 'block')}")
     show_result(screen, clusters, cells, result, request.method)
     files = ["labels.csv", "model.zip", "run.json"]
-    record = record_of(screen, seen, estimator, request, result, files)
+    record = run_record(screen, seen.record(), estimator, request, result, files)
     content = {
         "model.zip": model_bytes(estimator, seen.preparation),
         "run.json": to_json(record).encode(),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
 from countless.hard.kernel_matrix import (
@@ -20,7 +21,7 @@ NEIGHBORS = "nearest_neighbors"
 
 
 class Affinity:
-    """What is compared, and how; it is applied to the rows of a fit, then to new ones.
+    """What is compared, and how: rows of a fit with each other, and new rows with them.
 
     Parameters
     ----------
@@ -40,31 +41,38 @@ class Affinity:
         self.kernel = kernel
         self._n_neighbors = n_neighbors
         self._n_jobs = n_jobs
-        if kernel not in (NEIGHBORS, "precomputed"):
-            self._function = KernelFunction(kernel, dict(parameters))
+        known = (NEIGHBORS, "precomputed", *sorted(PAIRWISE_KERNEL_FUNCTIONS))
+        if not callable(kernel) and kernel not in known:
+            listed = ", ".join(repr(name) for name in known)
+            raise ValueError(f"kernel must be a function or one of {listed}; got {kernel!r}")
+        self._parameters = parameters
 
     def between_rows(self, X: Any) -> Any:
-        """Return the symmetric matrix of all rows, dense or CSR, and remember them."""
+        """Return the symmetric matrix of all rows, dense or CSR."""
         if self.kernel == "precomputed":
             return _check_matrix(X, self._n_jobs)
-        self._rows = X
         if self.kernel == NEIGHBORS:
-            count = min(self._n_neighbors, X.shape[0] - 1)
-            self._search = NearestNeighbors(n_neighbors=count, n_jobs=self._n_jobs).fit(X)
-            graph = self._search.kneighbors_graph()
+            graph = self._neighbors(X).kneighbors_graph()
             return ((graph + graph.T) / 2).tocsr()
-        parameters = self._function.parameters
-        if self.kernel in SCALED and parameters.get("gamma") is None:
-            parameters["gamma"] = scale_of(X, np.ones(X.shape[0]))
-        return self._function.matrix(X, self._n_jobs)
+        return self._scaled_to(X).matrix(X, self._n_jobs)
 
-    def to_rows(self, X: Any) -> Any:
-        """Return the matrix of new rows with those of the fit."""
+    def to_rows(self, X: Any, rows: Any) -> Any:
+        """Return the matrix of new rows X with the rows of a fit."""
         if self.kernel == "precomputed":
             return X
         if self.kernel == NEIGHBORS:
-            return self._search.kneighbors_graph(X)
-        return self._function.between(X, self._rows)
+            return self._neighbors(rows).kneighbors_graph(X)
+        return self._scaled_to(rows).between(X, rows)
+
+    def _neighbors(self, rows: Any) -> NearestNeighbors:
+        count = min(self._n_neighbors, rows.shape[0] - 1)
+        return NearestNeighbors(n_neighbors=count, n_jobs=self._n_jobs).fit(rows)
+
+    def _scaled_to(self, rows: Any) -> KernelFunction:
+        parameters = dict(self._parameters)
+        if self.kernel in SCALED and parameters.get("gamma") is None:
+            parameters["gamma"] = scale_of(rows, np.ones(rows.shape[0]))
+        return KernelFunction(self.kernel, parameters)
 
 
 def _check_matrix(matrix: Any, n_jobs: int | None) -> Any:

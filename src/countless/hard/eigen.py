@@ -21,19 +21,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh_tridiagonal, ldl
-from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 # Up to so many rows everything is left to LAPACK.
 SMALL = 512
 # Pairs that a first search by threshold looks for; later ones double what there is.
 FIRST_PAIRS = 8
+# Pairs beyond those asked for, among which a gap is looked for to count above.
+SPARE_PAIRS = 2
 # Lanczos stops at residuals of this share.
 TOLERANCE = 1e-6
-# A sparse matrix is factored where its band, reordered, is at most this share of its rows wide on
-# average: graphs of points in few dimensions, whose factors are sparse and whose eigenvalues are
-# close. In many dimensions factors are dense and Lanczos is fast.
-BAND_SHARE = 0.05
 # Factors are taken this far above the largest eigenvalue, which is 1.
 BEYOND = 1e-7
 # A factorization whose rounding is larger than this counts nothing.
@@ -79,12 +77,22 @@ class LeadingPairs:
         self._bounded = known is not None
         self.vectors = np.empty((self.n, 0)) if known is None else known
         self.values = np.ones(self.vectors.shape[1])
+        self._complete_above = np.inf
 
     def first(self, count: int) -> None:
-        """Find at least the first ``count`` pairs, or all there are."""
-        missing = min(count, self.n) - len(self.values)
-        if missing > 0:
-            self._search(missing)
+        """Find at least the first ``count`` pairs, or all; count them where that is cheap."""
+        countable = self.n > SMALL and self._is_banded
+        if len(self.values) < min(count, self.n):
+            spare = SPARE_PAIRS if countable else 0
+            self._search(min(count + spare, self.n) - len(self.values))
+        if countable and count < len(self.values) < self.n:
+            gaps = self.values[count - 1 : -1] - self.values[count:]
+            place = count - 1 + int(gaps.argmax())
+            threshold = float(self.values[place : place + 2].mean())
+            if _count_sparse(self.matrix, threshold) == (self.values > threshold).sum():
+                self._complete_above = threshold
+            else:
+                self.above(threshold)
 
     def above(self, threshold: float) -> float:
         """Find all pairs above a threshold, and drop the others.
@@ -97,12 +105,16 @@ class LeadingPairs:
         while len(self.values) < self.n and not (self.values <= threshold).any():
             self._search(max(FIRST_PAIRS, len(self.values)))
         self._keep(self.values > threshold)
-        while True:
+        while threshold < self._complete_above:
+            found = len(self.values)
             missing, chance = self._check(threshold)
             if not missing:
                 return chance
             self._search(missing)
             self._keep(self.values > threshold)
+            if len(self.values) == found:  # it is at the threshold, as far as digits go
+                return chance
+        return 0.0
 
     def _keep(self, which: np.ndarray) -> None:
         self.values, self.vectors = self.values[which], self.vectors[:, which]
@@ -111,9 +123,8 @@ class LeadingPairs:
         """Find ``count`` more pairs, the largest of those that are not there yet."""
         n, have = self.n, len(self.values)
         if n <= SMALL or have + count > n // 3:
-            values, vectors = eigh(
-                _dense(self.matrix), subset_by_index=(max(0, n - have - count), n - 1)
-            )
+            last = 0 if n <= SMALL else max(0, n - have - count)
+            values, vectors = eigh(_dense(self.matrix), subset_by_index=(last, n - 1))
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
         start = self._without_found(self._random.standard_normal(n))
@@ -153,7 +164,12 @@ class LeadingPairs:
 
     @cached_property
     def _is_banded(self) -> bool:
-        """Whether the factors of a sparse matrix are sparse."""
+        """Whether the factors of a sparse matrix are sparse: it is a graph of points in the plane.
+
+        Reordered, such a graph has a band whose square is about its rows times their neighbours; so
+        has each of its components. Its eigenvalues are close together, and factors tell them apart.
+        In more dimensions factors are dense, eigenvalues are not close, and Lanczos is fast.
+        """
         if not sp.issparse(self.matrix):
             return False
         order = reverse_cuthill_mckee(self.matrix, symmetric_mode=True)
@@ -162,7 +178,10 @@ class LeadingPairs:
         rows = np.flatnonzero(np.diff(self.matrix.indptr))
         starts = self.matrix.indptr[rows]
         lowest = np.minimum.reduceat(place[self.matrix.indices], starts)
-        return bool(np.maximum(place[rows] - lowest, 0).mean() <= BAND_SHARE * self.n)
+        component = connected_components(self.matrix, directed=False)[1]
+        size = np.bincount(component)[component[rows]]
+        band = np.maximum(place[rows] - lowest, 0)
+        return bool((band**2 / size).mean() <= self.matrix.nnz / self.n)
 
     @cached_property
     def _factor_beyond(self) -> Any:

@@ -14,7 +14,9 @@ the paper's sigma plus one.
 from __future__ import annotations
 
 import warnings
+from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -31,6 +33,7 @@ from countless._compat import (
 )
 from countless._labels import number_by_appearance
 from countless.hard.checks import check_finite
+from countless.hard.graph_corners import starts_at
 from countless.hard.graph_input import (
     CUTS,
     as_matrix,
@@ -39,13 +42,15 @@ from countless.hard.graph_input import (
     check_node_weight,
 )
 from countless.hard.graph_moves import Clusters, Graph, Partition, lower_objective
-from countless.hard.graph_path import cuts_at_price, graph_path, spread_labels
+from countless.hard.graph_path import graph_path, spread_labels
 from countless.kernels.graph import kernel_pass
 
 # Graphs of up to so many links are refined until no move helps; larger ones until parts of clusters
 # gain little by moving.
 SMALL_LINKS = 200_000
 LARGE_GRAPH_TOL = 1e-3
+
+Start = tuple[np.ndarray, np.ndarray | None]
 
 
 def kernel_dp_means(
@@ -85,7 +90,7 @@ def graph_dp_means(
     penalty: float,
     random: np.random.RandomState,
     *,
-    start: np.ndarray | None = None,
+    start: Start | None = None,
     tol: float = 0.0,
     max_iter: int = 100,
     on_pass: OnPass = ignore_pass,
@@ -100,15 +105,17 @@ def graph_dp_means(
         The price of one cluster, negative.
     random : RandomState
         The order in which nodes are visited.
-    start : ndarray of int, optional
-        Clusters to start from; by default several are made, and the best end is kept.
+    start : (labels, groups), optional
+        Clusters to start from, and None or groups of nodes that are likely to move together. By
+        default several are made, and the best end is kept.
     tol, max_iter, on_pass
         As in `lower_objective`.
     """
-    starts = [start] if start is not None else cuts_at_price(graph, graph.unit + penalty, random)
+    settings: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "on_pass": on_pass}
+    starts = [start] if start else starts_at(graph, graph.unit + penalty, random)
     ends = (
-        lower_objective(graph, labels, penalty, random, tol=tol, max_iter=max_iter, on_pass=on_pass)
-        for labels in starts
+        lower_objective(graph, labels, penalty, random, groups=groups, **settings)
+        for labels, groups in starts
     )
     return min(ends, key=lambda end: end.history[-1])
 
@@ -275,8 +282,8 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if self.init is not None and auto:
             raise ValueError("init needs a penalty: 'auto' finds clusters to start from itself")
 
-    def _check_init(self, n_nodes: int, linked: np.ndarray) -> np.ndarray | None:
-        """Return the labels to start from, of the nodes that have links."""
+    def _check_init(self, n_nodes: int, linked: np.ndarray) -> Start | None:
+        """Return the clusters to start from, of the nodes that have links."""
         if self.init is None:
             return None
         labels = np.asarray(self.init)
@@ -284,7 +291,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             raise ValueError(
                 f"init must hold a label for each of {n_nodes} nodes; got shape {labels.shape}"
             )
-        return number_by_appearance(labels[linked])[1]
+        return number_by_appearance(labels[linked])[1], None
 
     def _resolve_penalty(self, graph: Graph, linked, start, random):
         """Return the penalty and, where the path found it, the clusters to start from."""
@@ -294,7 +301,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         penalty = self.path_.penalty
         if not self.refine:
             return penalty, None
-        return penalty, number_by_appearance(self.path_.labels_at(penalty)[linked])[1]
+        return penalty, self.path_.start_at(penalty)
 
     def _run(self, graph: Graph, penalty: float, start, random, on_pass) -> Partition | None:
         """Return the best of ``n_init`` runs; None stands for one cluster of all nodes."""
@@ -303,12 +310,12 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if not graph.n_nodes:
             return Partition(np.empty(0, dtype=np.int32), 0.0, 0, [0.0], True)
         if not self.refine:
-            whole = np.zeros(graph.n_nodes, dtype=np.int32) if start is None else start
+            whole = np.zeros(graph.n_nodes, dtype=np.int32) if start is None else start[0]
             return kernel_dp_means(graph, penalty, whole, max_iter=self.max_iter, on_pass=on_pass)
         tol = self.tol
         if tol is None:
             tol = 0.0 if len(graph.links) <= SMALL_LINKS else LARGE_GRAPH_TOL
-        settings = {"tol": tol, "max_iter": self.max_iter, "on_pass": on_pass}
+        settings: dict[str, Any] = {"tol": tol, "max_iter": self.max_iter, "on_pass": on_pass}
         best = graph_dp_means(graph, penalty, random, start=start, **settings)
         for _ in range(self.n_init - 1):
             run = graph_dp_means(graph, penalty, random, **settings)
@@ -346,4 +353,6 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
 
 def _is_finite(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return isfinite(float(value))

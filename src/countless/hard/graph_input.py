@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from countless.hard.graph_moves import Graph
 
 CUTS = ("normalized", "ratio")
+# Weights of both directions may differ by so small a share: rounding.
+SAME_WEIGHT = 1e-6
 SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
 
 
@@ -59,32 +61,29 @@ def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
     links.sum_duplicates()
     if len(links.data) and not links.data.min() >= 0:
         place = int(np.argmax(~(links.data >= 0)))
+        a, b = _ends(links, place)
         raise ValueError(
-            f"{_edge(links, place)} has weight {links.data[place]:g}; weights must be at least 0"
+            f"Negative values in data: the edge from node {a} to node {b} weighs "
+            f"{links.data[place]:g}"
         )
     links.eliminate_zeros()
-    difference = (links - links.T).tocsr()
-    difference.data = np.where(
-        np.abs(difference.data) > 1e-10 * (links.data.max(initial=0.0)), difference.data, 0.0
-    )
-    difference.eliminate_zeros()
-    if difference.nnz and not symmetrize:
-        a, b = _ends(difference, 0)
+    back = links.T.tocsr()
+    if symmetrize:
+        return ((links + back) / 2).tocsr()
+    same = np.array_equal(links.indptr, back.indptr) and np.array_equal(links.indices, back.indices)
+    if not same or not np.allclose(links.data, back.data, rtol=SAME_WEIGHT, atol=0.0):
+        difference = abs(links - back).tocsr()
+        a, b = _ends(difference, int(difference.data.argmax()))
         raise ValueError(
             f"the graph is directed: the edge from node {a} to node {b} weighs {links[a, b]:g} and "
-            f"the one back {links[b, a]:g}; {SYMMETRIZE}"
+            f"the one back {back[a, b]:g}; {SYMMETRIZE}"
         )
-    return ((links + links.T) / 2).tocsr() if symmetrize or difference.nnz else links
+    return links
 
 
 def _ends(links: sp.csr_array, place: int) -> tuple[int, int]:
     """Return the nodes of a stored entry, counted from 0."""
     return int(np.searchsorted(links.indptr, place, side="right")) - 1, int(links.indices[place])
-
-
-def _edge(links: sp.csr_array, place: int) -> str:
-    a, b = _ends(links, place)
-    return f"the edge from node {a} to node {b}"
 
 
 def build_graph(

@@ -7,6 +7,7 @@ clusters are the coarsest. Every move has an exact gain, so that the objective n
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -165,6 +166,7 @@ def lower_objective(
     penalty: float,
     random: np.random.RandomState,
     *,
+    groups: np.ndarray | None = None,
     tol: float = 0.0,
     max_iter: int = 100,
     on_pass: OnPass = ignore_pass,
@@ -180,6 +182,8 @@ def lower_objective(
         The price of one cluster, as a rule negative.
     random : RandomState
         The order in which nodes are visited.
+    groups : ndarray of int, optional
+        Groups of nodes that are likely to move together; they are tried first.
     tol : float
         Stop when moving parts of clusters gains less than this share of the objective; 0 goes on
         until nothing helps.
@@ -197,7 +201,9 @@ def lower_objective(
         history.append(min(history[-1], found.objective(penalty)))
         on_pass(history[-1], found.n_clusters)
 
-    kinds = (_dense_parts, _cut_parts)
+    kinds = [_dense_parts, _cut_parts]
+    if groups is not None:
+        kinds.insert(0, partial(_known_parts, groups))
     idle = 0  # rounds in turn that gained nothing, one with each kind of parts
     while len(history) <= max_iter and idle < len(kinds):
         before = history[-1]
@@ -214,7 +220,7 @@ def lower_objective(
         idle = idle + 1 if before - history[-1] <= LEAST_GAIN * unit else 0
         if tol and settled - history[-1] <= tol * abs(settled):
             break
-        kinds = kinds[::-1]
+        kinds = [*kinds[1:], kinds[0]]
     converged = len(history) <= max_iter
     return Partition(clusters.compact(), clusters.cut(), clusters.n_clusters, history, converged)
 
@@ -224,6 +230,12 @@ def _move_groups(graph, group, labels, penalty, unit, random) -> np.ndarray:
     moved = Clusters(graph.joined(group), _of_groups(labels, group))
     moved.move(random, unit, penalty=penalty)
     return moved.compact()[group]
+
+
+def _known_parts(groups: np.ndarray, clusters: Clusters, penalty, unit, random) -> np.ndarray:
+    """Return the parts that groups have in clusters."""
+    pairs = groups.astype(np.int64) * clusters.n_clusters + clusters.labels
+    return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
 
 def _dense_parts(clusters: Clusters, penalty, unit, random) -> np.ndarray:

@@ -94,8 +94,8 @@ class _State:
 
     def visit_locals(self, global_price: float) -> Summary:
         """Step 5, on local clusters that have rows; return what these hold."""
-        used, self.labels = np.unique(self.labels, return_inverse=True)
-        self.labels = self.labels.astype(np.int32)
+        used, labels = np.unique(self.labels, return_inverse=True)
+        self.labels = labels.astype(np.int32)
         self.local_group = self.local_group[used]
         local_global = self.local_global[used]
         summary = self.rows.summary(self.labels, len(used))
@@ -150,13 +150,14 @@ def algorithm2(
     history: list[float] = []
     converged = False
     while len(history) < max_iter and not converged:
-        before = state.labels.copy(), state.local_global[state.labels]
+        labels, globals_ = state.labels.copy(), state.local_global[state.labels]
         state.visit_rows(local_penalty, global_penalty)
         local = state.visit_locals(global_penalty)
         summary = state.update_means(local)
         history.append(rows.objective(summary, global_penalty) + local_penalty * len(local.weight))
-        now = state.labels, state.local_global[state.labels]
-        converged = all(np.array_equal(*pair) for pair in zip(before, now, strict=True))
+        converged = np.array_equal(labels, state.labels) and np.array_equal(
+            globals_, state.local_global[state.labels]
+        )
         on_pass(history[-1], len(state.centers))
     return SharedClustering(
         state.labels, state.local_group, state.local_global, state.centers, history[-1], history,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -29,9 +30,10 @@ from countless.hard.checks import check_finite
 from countless.hard.divergence import get_divergence
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp_algorithm2 import SharedClustering, algorithm2
+from countless.hard.hdp_choice import assign_groups
 from countless.hard.hdp_groups import Groups, check_groups
 from countless.hard.hdp_penalties import HDPPenalties, hdp_penalties
-from countless.hard.hdp_refine import assign_groups, refine
+from countless.hard.hdp_refine import refine
 from countless.hard.hdp_start import first_labels
 from countless.hard.penalty import penalty_path
 from countless.rows import open_rows
@@ -81,7 +83,7 @@ def hdp_means(
         The clustering, with rows in the order given, and the penalties used.
     """
     measure = get_divergence("sqeuclidean")
-    settings = {"max_iter": max_iter, "on_pass": on_pass}
+    settings: dict[str, Any] = {"max_iter": max_iter, "on_pass": on_pass}
     order, starts = groups.sorted()
     random = check_random_state(random)
     if refine_ and groups.n_groups == 1:
@@ -99,10 +101,8 @@ def hdp_means(
     if penalties is None:
         # Algorithm 2 weighs single rows, not clusters, so that its penalties are on their scale.
         n_global = int(labels.max()) + 1
-        pairs = np.unique(
-            np.repeat(np.arange(groups.n_groups), np.diff(starts)) * n_global + labels
-        )
-        n_local = max(1, round(len(pairs) / groups.n_groups))
+        group = np.repeat(np.arange(groups.n_groups), np.diff(starts))
+        n_local = max(1, round(len(np.unique(group * n_global + labels)) / groups.n_groups))
         chosen = hdp_penalties(X, groups.number, n_local, n_global)
     with open_rows(X, None, measure, n_jobs) as rows:
         return algorithm2(rows, groups.number, groups.n_groups, *chosen, **settings), chosen

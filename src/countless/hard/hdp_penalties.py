@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def hdp_penalties(X: Any, groups: Any, n_local: int, n_global: int) -> HDPPenalt
             )
     order, starts = groups.sorted()
     rows = np.arange(len(X)) if order is None else order
-    members = [rows[first:last] for first, last in zip(starts, starts[1:], strict=False)]
+    members = [rows[first:last] for first, last in pairwise(starts)]
     local = [farthest_first_penalty(X[some], min(n_local, len(some))) for some in members]
     distance = np.full(len(X), np.inf)
     center = X.mean(axis=0, dtype=np.float64)

@@ -23,33 +23,20 @@ from scipy.spatial.distance import cdist
 
 from countless._compat import OnPass, ignore_pass
 from countless.hard.hdp_algorithm2 import SharedClustering
+from countless.hard.hdp_choice import ROUNDING, TILE_VALUES, Chosen, choose, distances
 from countless.hard.hdp_groups import Cells
 from countless.hard.split import halve
-from countless.kernels.hdp import (
-    best_change,
-    choose_globals,
-    find_movers,
-    move_items,
-    weigh_changes,
-)
+from countless.kernels.hdp import find_movers, move_items
 from countless.kernels.ward import replace_pair
 from countless.rows import MemoryRows, Summary
 
-# Squared distances held at once by a thread; a group with more is worked on in parts.
-TILE_VALUES = 2**17
-LARGE_GROUP_VALUES = 2**22
-# Changes of the globals that a large group uses, between two moves of the centers.
-LARGE_GROUP_CHANGES = 4
 # Globals that a round of moves may open.
 ROOM = 16
-# A split is worth trying at this share of the penalties; the deepest venture makes so many times as
-# many globals, or this many where rows suffice; passes after its merges.
-BOLD = 0.7
-DEEP_FACTOR = 3
-DEEP_CLUSTERS = 64
+# Splits are worth trying at these shares of the penalties, until there is one more global, or so
+# many times as many; passes after the merges that follow.
+BOLD, BOLDER = 0.7, 0.5
+BOLDER_FACTOR = 1.5
 VENTURE_PASSES = 4
-# Gains below this share of the cost of one cluster are rounding.
-ROUNDING = 1e-12
 
 
 class Shared(NamedTuple):
@@ -66,89 +53,6 @@ class Shared(NamedTuple):
     @property
     def used(self) -> np.ndarray:
         return self.cell_rows > 0
-
-
-class Chosen(NamedTuple):
-    """What groups use, and where their rows are then."""
-
-    used: np.ndarray  # (n_groups, n_globals) bool
-    labels: np.ndarray  # (n_rows,) the global of each row
-    own: np.ndarray  # (n_rows,) its squared distance
-
-
-def distances(rows: MemoryRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
-    """Return the squared distances of some rows from centers, about the origin."""
-    block = rows.X[start:stop] - rows.origin
-    values = block @ (-2.0 * centers.T)
-    values += np.einsum("ij,ij->i", block, block)[:, None]
-    values += np.einsum("ij,ij->i", centers, centers)
-    return np.maximum(values, 0.0, out=values)
-
-
-def choose(
-    rows: MemoryRows,
-    starts: np.ndarray,
-    centers: np.ndarray,
-    paid: np.ndarray,
-    price: float,
-    chosen: Chosen,
-) -> None:
-    """Let every group choose which globals it uses, from what ``chosen`` says and into it."""
-    used, labels, own = chosen
-    tolerance = ROUNDING * rows.total_cost
-
-    def work(first, last):
-        part = slice(starts[first], starts[last])
-        choose_globals(
-            distances(rows, part.start, part.stop, centers), starts[first : last + 1] - part.start,
-            paid[first:last], price, tolerance, used[first:last], labels[part], own[part],
-        )  # fmt: skip
-
-    tiles, large = _tiles(starts, len(centers))
-    rows.each(work, tiles)
-    for group in large:
-        _choose_for_large(
-            rows, starts[group], starts[group + 1], centers, paid[group], price, used[group],
-            labels, own,
-        )  # fmt: skip
-
-
-def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own) -> None:
-    """Choose the globals of a group whose distances do not fit, in passes over its rows."""
-    g = len(used)
-    step = max(1, TILE_VALUES // g)
-    parts = [(at, min(at + step, end)) for at in range(begin, end, step)]
-    if not used.any():
-        used[:] = True
-
-    def weigh(start, stop):
-        sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
-        near = distances(rows, start, stop, centers)
-        weigh_changes(near, used, *sums, labels[start:stop], own[start:stop])
-        return sums
-
-    for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
-        add, drop, kept = (sum(part) for part in zip(*rows.each(weigh, parts), strict=True))
-        gone, new, change = best_change(used, paid, price, add, drop, kept)
-        if not (remaining and change < -ROUNDING * rows.total_cost):
-            return
-        if gone >= 0:
-            used[gone] = False
-        if new >= 0:
-            used[new] = True
-
-
-def assign_groups(
-    rows: MemoryRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
-) -> np.ndarray:
-    """Return a global for each row, when groups pay for the centers that they use.
-
-    ``paid`` marks those that a group uses already; at price 0 all are.
-    """
-    used = paid.copy() if price > 0 else np.ones_like(paid)
-    chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows))
-    choose(rows, starts, centers - rows.origin, paid, price, chosen)
-    return chosen.labels
 
 
 class Refiner:
@@ -196,13 +100,12 @@ class Refiner:
     def settle(self, share: float = 1.0) -> bool:
         """Choose each group's globals and move centers to their means; tell if a label changed.
 
-        A group pays this share of the local penalty for a global; at 0 it uses what it likes.
+        A group pays this share of the local penalty for a global.
         """
         self.n_passes += 1
-        used = self.state.used if share else np.ones_like(self.state.used)
-        chosen = Chosen(used, np.empty_like(self.state.labels), self.own)
-        price = share * self.local_penalty
-        choose(self.rows, self.starts, self.means, np.zeros_like(used), price, chosen)
+        chosen = Chosen(self.state.used, np.empty_like(self.state.labels), self.own)
+        unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
+        choose(self.rows, self.starts, self.means, unpaid, price, chosen)
         changed = not np.array_equal(chosen.labels, self.state.labels)
         self.adopt(chosen.labels)
         return changed
@@ -311,8 +214,9 @@ class Refiner:
     def _move(self, item: np.ndarray, group, cluster, summary: Summary) -> int:
         """Move items, of which each row is in one, where that pays."""
         labels = cluster.astype(np.int32)
-        cell_items = np.zeros((self.n_groups, self.state.n_globals + ROOM), dtype=np.int32)
-        np.add.at(cell_items, (group, labels), 1)
+        width = self.state.n_globals + ROOM
+        cell_items = np.bincount(group * width + labels, minlength=self.n_groups * width)
+        cell_items = cell_items.reshape(self.n_groups, width)
         mean = summary.total / summary.weight[:, None]
         moved = self._move_items(summary.weight, mean, group, labels, cell_items)
         if moved:
@@ -339,7 +243,8 @@ class Refiner:
         if not len(ids):
             return 0
         labels = state.labels[ids]
-        cell_rows = np.pad(state.cell_rows, ((0, 0), (0, ROOM)))
+        cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
+        cell_rows[:, : state.n_globals] = state.cell_rows
         values = self.rows.take(ids) - self.rows.origin
         moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
         if moved:
@@ -374,33 +279,11 @@ class Refiner:
         self.state = state
         return False
 
-    def deep(self) -> int:
-        """Return how many globals the deepest venture makes, within the room of the table."""
-        many = max(DEEP_FACTOR * self.state.n_globals, min(DEEP_CLUSTERS, self.rows.n_rows // 4))
-        return min(many, self.rows.n_rows)
-
 
 def _means(half: Summary, proper: np.ndarray) -> np.ndarray:
     """Return the means of proper halves; the others' are not looked at."""
     weight = np.where(proper, half.weight, 1.0)
     return np.where(proper[:, None], half.total / weight[:, None], 0.0)
-
-
-def _tiles(starts: np.ndarray, n_globals: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return runs of groups that are worked on together, and groups too large for one thread."""
-    tiles, large = [], []
-    room, most = TILE_VALUES // n_globals, LARGE_GROUP_VALUES // n_globals
-    first, n_groups = 0, len(starts) - 1
-    while first < n_groups:
-        if starts[first + 1] - starts[first] > most:
-            large.append(first)
-            first += 1
-            continue
-        last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
-        last = max(last, first + 1)
-        tiles.append((first, last))
-        first = last
-    return tiles, large
 
 
 def refine(
@@ -443,25 +326,27 @@ def refine(
 
     refiner.settle()
     note()
+    while refiner.n_passes < max_iter and refiner.split():
+        refiner.settle()
+        note()
     converged = False
     while not converged and refiner.n_passes < max_iter:
         start = history[-1]
-        little = tol * start + refiner.rounding * (tol > 0)
-        while refiner.n_passes < max_iter and refiner.split():
-            refiner.settle()
+        little = tol * start + refiner.rounding
         refiner.merge()
         refiner.move_locals()
-        changed = True
-        while changed and refiner.n_passes < max_iter:
-            changed = refiner.settle()
-            note()
-            changed = changed and history[-2] - history[-1] > little
+        refiner.settle()
+        note()
+        refiner.settle()
+        refiner.move_rows()
+        note()
         if start - history[-1] > little:
             continue
-        found = refiner.move_halves() + refiner.move_rows() > 0
+        found = refiner.move_halves() > 0
         if venture:
-            found = found or refiner.venture(BOLD, refiner.state.n_globals + 1)
-            found = found or refiner.venture(0.0, refiner.deep())
+            n_globals = refiner.state.n_globals
+            found = found or refiner.venture(BOLD, n_globals + 1)
+            found = found or refiner.venture(BOLDER, int(BOLDER_FACTOR * n_globals) + 1)
         note()
         converged = not found or start - history[-1] <= little
     cells = Cells.of(refiner.state.used)

@@ -12,8 +12,9 @@ import numpy as np
 
 from countless.hard.divergence import get_divergence
 from countless.hard.hdp_auto import choose_penalties
+from countless.hard.hdp_choice import assign_groups
 from countless.hard.hdp_penalties import HDPPenalties
-from countless.hard.hdp_refine import assign_groups, refine
+from countless.hard.hdp_refine import refine
 from countless.rows import MemoryRows, open_rows
 
 # Rows of the first look, and the fewest that a group should show there; where groups are smaller

@@ -18,6 +18,7 @@ import numpy as np
 
 from countless.hard.kernel_matrix import Each, steps
 from countless.kernels.gram import add_rows, add_within, visit_rows
+from countless.kernels.hdp import choose_globals
 
 # Columns of the sums that a thread adds kernel rows to: long enough to read memory in stretches.
 COLUMNS = 4096
@@ -157,6 +158,22 @@ class KernelClusters:
                 used = np.hstack([used, more])
         return labels, self.n_clusters + n_opened
 
+    def choose(self) -> np.ndarray:
+        """Return a label for each row when groups choose the clusters they use, as a whole each.
+
+        Means stand still; a group takes up, drops or swaps clusters for all its rows at once.
+        """
+        table = self.table
+        away = self.offset[:, None] - 2.0 * self.sums / self.weight[:, None] + table.diagonal
+        labels = away.argmin(axis=0).astype(np.int32)  # of rows of no weight
+        counted = table.weight > 0
+        cost = (away[:, counted] * table.weight[counted]).T
+        group, used = table.group[counted], self.count > 0
+        labels[counted] = choose_for_groups(
+            cost, group, np.zeros_like(used), self.prices.local, used, table.rounding
+        )
+        return labels
+
     def adopt(self, labels: np.ndarray, n_clusters: int) -> bool:
         """Take over labels, old clusters first, drop empty ones; tell if anything changed."""
         table = self.table
@@ -181,7 +198,10 @@ class KernelClusters:
         It cannot raise it where the kernel is positive semi-definite.
         """
         before, labels = self.objective, self.labels
-        trial, n_clusters = self.visit(price)
+        if price == np.inf and self.prices.local and self.table.n_groups > 1:
+            trial, n_clusters = self.choose(), self.n_clusters
+        else:
+            trial, n_clusters = self.visit(price)
         if n_clusters == self.n_clusters and np.array_equal(trial, labels):
             return False
         back = self.copy()
@@ -236,6 +256,43 @@ class KernelClusters:
         counted = table.weight > 0
         pair = table.group[counted] * k + self.labels[counted]
         self.count = np.bincount(pair, minlength=table.n_groups * k).reshape(table.n_groups, k)
+
+
+def choose_for_groups(
+    cost: np.ndarray,
+    group: np.ndarray,
+    paid: np.ndarray,
+    price: float,
+    used: np.ndarray,
+    rounding: float,
+) -> np.ndarray:
+    """Return the cluster of each row when groups pay a price for each that they use.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_rows, n_clusters)
+        What a row costs at each cluster.
+    group : ndarray of int of shape (n_rows,)
+    paid : ndarray of bool of shape (n_groups, n_clusters)
+        Which clusters a group need not pay for.
+    price : float
+    used : ndarray of bool of shape (n_groups, n_clusters)
+        Which clusters a group uses at first.
+    rounding : float
+        Gains below this are none.
+    """
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(used) + 1))
+    labels, own = np.empty(len(cost), dtype=np.int32), np.empty(len(cost))
+    # A group that has no rows here chooses nothing.
+    has_rows = np.flatnonzero(np.diff(starts))
+    starts = np.append(starts[has_rows], len(cost))
+    choose_globals(
+        cost[order], starts, paid[has_rows], price, rounding, used[has_rows], labels, own
+    )
+    chosen = np.empty_like(labels)
+    chosen[order] = labels
+    return chosen
 
 
 class KernelClustering(NamedTuple):

@@ -17,7 +17,14 @@ from countless.hard.checks import check_weight
 from countless.hard.hdp_groups import check_groups
 from countless.hard.kernel_algorithm2 import kernel_algorithm2
 from countless.hard.kernel_base import KernelEstimator
-from countless.hard.kernel_clusters import KernelClustering, KernelClusters, KernelTable, Prices
+from countless.hard.kernel_clusters import (
+    ROUNDING,
+    KernelClustering,
+    KernelClusters,
+    KernelTable,
+    Prices,
+    choose_for_groups,
+)
 from countless.hard.kernel_matrix import open_threads
 from countless.hard.kernel_path import kernel_farthest_first, kernel_penalty_path
 from countless.hard.kernel_refine import refine as refine_clusters
@@ -55,10 +62,10 @@ class KernelHDPMeans(KernelEstimator):
     Parameters
     ----------
     local_penalty, global_penalty : 'auto' or float, default='auto'
-        What a data set pays for each cluster that it uses, and the price of a cluster. Where both
-        are 'auto', a cluster that is used by as many data sets as the average one costs what the
-        path of the pooled rows finds, half of it as local penalties; where one is given, the other
-        is the rest. With ``refine=False`` they are half of the farthest-first rule's penalty each.
+        What a data set pays for each cluster that it uses, and the price of a cluster: both
+        numbers or both 'auto'. With 'auto' a cluster that is used by as many data sets as the
+        average one costs what the path of all rows together says, half of it as local penalties;
+        with ``refine=False`` each is half of the farthest-first rule's penalty.
     kernel, gamma, degree, coef0, kernel_params
         The kernel, as in `KernelDPMeans`.
     refine : bool, default=True
@@ -79,8 +86,8 @@ class KernelHDPMeans(KernelEstimator):
         The data sets, by first appearance.
     n_local_clusters_ : ndarray of shape (n_groups,)
         How many local clusters each has.
-    group_uses_ : ndarray of bool of shape (n_groups, n_clusters)
-        Which data set uses which cluster.
+    group_clusters_ : ndarray of bool of shape (n_groups, n_clusters)
+        Which clusters each data set uses.
     local_penalty_, global_penalty_ : float
         The penalties used.
     path_ : PenaltyPath
@@ -149,6 +156,11 @@ class KernelHDPMeans(KernelEstimator):
         self
         """
         self._check_shared("local_penalty", "global_penalty")
+        if isinstance(self.local_penalty, str) != isinstance(self.global_penalty, str):
+            raise ValueError(
+                "local_penalty and global_penalty must both be 'auto' or both be numbers; got "
+                f"{self.local_penalty!r} and {self.global_penalty!r}"
+            )
         self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         weight = check_weight(sample_weight, X.shape[0])
@@ -169,7 +181,7 @@ class KernelHDPMeans(KernelEstimator):
         self.local_penalty_, self.global_penalty_ = prices.local, prices.cluster
         order = self._store_clusters(found, weight)
         self.groups_ = names
-        self.group_uses_ = found.clusters.count[:, order] > 0
+        self.group_clusters_ = found.clusters.count[:, order] > 0
         self.local_labels_, self.n_local_clusters_ = _number_inside(number, local, weight)
         return self
 
@@ -185,9 +197,10 @@ class KernelHDPMeans(KernelEstimator):
         X : array-like of shape (n_samples, n_features)
             As in `KernelDPMeans.predict`.
         groups : array-like of shape (n_samples,), optional
-            The data set of each row. A cluster that its data set does not use yet costs a row the
-            local penalty more. Rows of a data set that was not in the fit, and all rows where this
-            is None, go to the nearest mean.
+            The data set of each row. Rows of one data set are taken together: they go to the
+            nearest of the clusters that it uses, and it may use further ones where its rows pay the
+            local penalty. A data set that was not fitted pays for all that it uses. None gives
+            every row its nearest mean.
 
         Returns
         -------
@@ -196,44 +209,35 @@ class KernelHDPMeans(KernelEstimator):
         check_is_fitted(self, "center_norms_")
         X = self._check_rows(X, reset=False)
         scores = self._scores(X)
-        if groups is not None:
-            names, number = check_groups(groups, X.shape[0])
-            place = {name: at for at, name in enumerate(self.groups_.tolist())}
-            known = np.array([place.get(name, -1) for name in names.tolist()])[number]
-            unused = ~self.group_uses_[known] & (known >= 0)[:, None]
-            scores += self.local_penalty_ * unused
-        return scores.argmin(axis=1).astype(np.int32)
+        if groups is None:
+            return scores.argmin(axis=1).astype(np.int32)
+        names, number = check_groups(groups, X.shape[0])
+        place = {name: at for at, name in enumerate(self.groups_.tolist())}
+        paid = np.zeros((len(names), self.n_clusters_), dtype=bool)
+        for at, name in enumerate(names.tolist()):
+            if name in place:
+                paid[at] = self.group_clusters_[place[name]]
+        rounding = ROUNDING * float(np.abs(scores).sum())
+        return choose_for_groups(scores, number, paid, self.local_penalty_, paid.copy(), rounding)
 
     def _resolve_prices(self, table: KernelTable) -> tuple[Prices, np.ndarray | None]:
         """Return the penalties and, where the path found them, the labels to start from."""
-        given = [None if isinstance(value, str) else float(value)
-                 for value in (self.local_penalty, self.global_penalty)]  # fmt: skip
-        local, whole = given
-        if local is not None and whole is not None:
-            return Prices(whole, local), None
+        if not isinstance(self.local_penalty, str):
+            return Prices(float(self.global_penalty), float(self.local_penalty)), None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.path_ = kernel_penalty_path(table, seed, self._clouds(table.weight))
-        start = None
-        users = 1.0
-        if self.refine:
-            start = self.path_.labels_at(self.path_.penalty)
-            clusters = KernelClusters(table, Prices(0.0), start)
-            price, users = self.path_.penalty, clusters.n_local / clusters.n_clusters
-        else:
-            price = kernel_farthest_first(table, self.path_.n_clusters)
-        if local is None:
-            rest = price / 2 if whole is None else max(price - whole, 0.0)
-            local = rest / users
-        if whole is None:
-            whole = max(price - local * users, 0.0)
-        return Prices(whole, local), start
+        if not self.refine:
+            half = kernel_farthest_first(table, self.path_.n_clusters) / 2
+            return Prices(half, half), None
+        start, half = self.path_.labels_at(self.path_.penalty), self.path_.penalty / 2
+        clusters = KernelClusters(table, Prices(0.0), start)
+        return Prices(half, half * clusters.n_clusters / clusters.n_local), start
 
 
 def _number_inside(
     group: np.ndarray, local: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Number local clusters by first appearance inside each group; count those that have weight."""
-    numbers = np.full(len(group), -1, dtype=np.int32)
     counts = np.zeros(int(group.max()) + 1, dtype=np.int64)
     counted = np.flatnonzero(weight)
     names, inverse = number_by_appearance(local[counted])
@@ -243,5 +247,4 @@ def _number_inside(
         inside[name] = counts[of]
         counts[of] += 1
     known = dict(zip(names.tolist(), inside.tolist(), strict=True))
-    numbers[:] = [known.get(name, -1) for name in local.tolist()]
-    return numbers, counts
+    return np.array([known.get(name, -1) for name in local.tolist()], dtype=np.int32), counts

@@ -190,9 +190,12 @@ def _pair_products(clusters: KernelClusters, local: np.ndarray, n_pairs: int):
 
 def venture(clusters: KernelClusters, share: float, enough: int) -> bool:
     """Split clusters below their worth, settle, merge; keep what is better."""
-    trial = clusters.copy()
-    while trial.n_clusters < enough and split(trial, share):
-        trial.settle()
+    trial, n_before = clusters.copy(), 0
+    # Rows may leave new clusters as fast as they come: then there are enough.
+    while n_before < trial.n_clusters < enough:
+        n_before = trial.n_clusters
+        if split(trial, share):
+            trial.settle()
     trial.settle()
     merge(trial)
     for _ in range(VENTURE_PASSES):

@@ -37,6 +37,7 @@ class Form(NamedTuple):
     matrix: Any  # (n, n), dense or CSR
     root: np.ndarray  # (n,)
     components: np.ndarray | None  # (n,), the connected component of each row of a graph
+    largest_degree: float
 
     @property
     def known(self) -> np.ndarray | None:
@@ -90,7 +91,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
     n = affinity.shape[0]
     affinity = (sp.csr_array if sp.issparse(affinity) else np.asarray)(affinity, dtype=np.float64)
     if laplacian is None:
-        return Form(None, affinity, np.ones(n), None)
+        return Form(None, affinity, np.ones(n), None, 1.0)
     if affinity.min() < 0:
         _refuse_negative(affinity)
     degree = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
@@ -98,7 +99,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
     if laplacian == "unnormalized":
         largest = degree.max() or 1.0
         matrix = _add_diagonal(affinity / largest, 1.0 - degree / largest)
-        return Form(laplacian, matrix, np.ones(n), components)
+        return Form(laplacian, matrix, np.ones(n), components, float(largest))
     # A row without neighbours is a component of its own: a loop makes its eigenvalue 1.
     alone = degree == 0
     if alone.any():
@@ -110,7 +111,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
         matrix = (sp.diags_array(1 / root) @ affinity @ sp.diags_array(1 / root)).tocsr()
     else:
         matrix = affinity / root[:, None] / root
-    return Form(laplacian, matrix, root, components)
+    return Form(laplacian, matrix, root, components, float(degree.max()))
 
 
 def _indicators(labels: np.ndarray, root: np.ndarray) -> sp.csr_array:

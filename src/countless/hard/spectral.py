@@ -15,36 +15,23 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from countless._compat import (
-    CallbackSupportMixin,
-    OnPass,
-    ignore_pass,
-    report_passes,
-    with_callbacks,
-)
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless.hard.affinity import NEIGHBORS, Affinity
 from countless.hard.checks import check_finite, without_repeats
-from countless.hard.divergence import get_divergence
-from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS, dp_means
 from countless.hard.eigen import LeadingPairs
+from countless.hard.embedding import ASSIGN, RowClustering, cluster_rows
 from countless.hard.laplacian import LAPLACIANS, Form, make_form
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectrum import SpectrumPath, most_clusters
-from countless.rows import open_rows
 
-ASSIGN = ("k-means", "dp-means")
-# Joining two perfect clusters of rows costs 1, so a cluster is worth half of that.
-ROW_PENALTY = 0.5
 # Directions of a kernel's space in which the path of its penalties is followed.
 PATH_DIRECTIONS = 64
 # Numbers of clusters that are looked at in any case, to say how sure one cluster is.
@@ -59,16 +46,6 @@ class Eigenvectors(NamedTuple):
     penalty: float
     path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
     chance_missed: float  # a bound on the chance that a pair is missing
-
-
-class RowClustering(NamedTuple):
-    """Clusters of the rows of an embedding."""
-
-    labels: np.ndarray
-    centers: np.ndarray
-    history: np.ndarray  # the cost of the rows after each pass that reports it, clusters paid for
-    n_iter: int
-    converged: bool
 
 
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
@@ -96,81 +73,12 @@ def eigenvectors_that_stand_out(
     else:
         most = most_clusters(form, affinity, random)
         while True:
-            pairs.first(max(most, FEWEST_RIVALS) + 1)
-            vectors = pairs.vectors
-
-            def unexplained(k, vectors=vectors):
-                return _unexplained(form, vectors[:, :k])
-
-            path = SpectrumPath(pairs.values, form.matrix.shape[0], unexplained)
+            pairs.first(max(most, FEWEST_RIVALS, len(pairs.values)) + 1)
+            path = SpectrumPath(pairs.values, pairs.vectors, form.root)
             chance = pairs.above(path.penalty)
-            if len(pairs.values) == path.n_clusters:  # else one had been missed before
+            if len(pairs.values) <= path.n_clusters:  # else one had been missed before
                 break
     return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
-
-
-def cluster_rows(
-    rows: np.ndarray,
-    weight: np.ndarray,
-    assign: str,
-    *,
-    max_iter: int = 300,
-    n_jobs: int | None = None,
-    on_pass: OnPass = ignore_pass,
-) -> RowClustering:
-    """Cluster the rows of an embedding, from rows that point in different directions.
-
-    Parameters
-    ----------
-    rows, weight : ndarray of shape (n, m), ndarray of shape (n,)
-    assign : {'k-means', 'dp-means'}
-        k-means makes m clusters; DP-means as many as are worth their price.
-    max_iter, n_jobs, on_pass
-        As in `DPMeans`.
-    """
-    n, m = rows.shape
-    if m == 0:
-        return RowClustering(np.zeros(n, dtype=np.int32), rows[:1], np.empty(0), 0, True)
-    starts = rows[_different_rows(rows * np.sqrt(weight)[:, None])]
-    if assign == "k-means":
-        model = KMeans(m, init=starts, n_init=1, max_iter=max_iter)
-        with warnings.catch_warnings():
-            # Whether it converged is said by the caller, in the terms of the whole fit.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(rows, sample_weight=weight)
-        on_pass(model.inertia_, m)
-        n_iter = model.n_iter_
-        return RowClustering(
-            model.labels_,
-            model.cluster_centers_,
-            np.array([model.inertia_]),
-            n_iter,
-            n_iter < max_iter,
-        )
-    tol = 0.0 if n <= SMALL_ROWS else LARGE_TABLE_TOL
-    with open_rows(rows, weight, get_divergence("sqeuclidean"), n_jobs) as table:
-        found = dp_means(
-            table,
-            ROW_PENALTY,
-            start=number_by_appearance(pairwise_distances_argmin(rows, starts))[1],
-            tol=tol,
-            max_iter=max_iter,
-            on_pass=on_pass,
-        )
-    history = np.array(found.history)
-    return RowClustering(found.labels, found.centers, history, found.n_iter, found.converged)
-
-
-def _different_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return as many rows as there are columns, each far from the space of those before it."""
-    return qr(vectors.T, mode="r", pivoting=True, check_finite=False)[1][: vectors.shape[1]]
-
-
-def _unexplained(form: Form, vectors: np.ndarray) -> float:
-    """Return what as many centers as eigenvectors leave of the rows, as a share of k - 1."""
-    rows, weight = form._replace(laplacian=None).rows(vectors)
-    cost = cluster_rows(rows, weight, "k-means").history[-1]
-    return float(cost) / (vectors.shape[1] - 1)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
@@ -231,8 +139,10 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_clusters_ : int
     eigenvalues_ : ndarray of shape (n_eigenvectors,)
         All above the penalty, descending. A Laplacian's own are 1 minus these.
+    eigenvectors_ : ndarray of shape (n_samples, n_eigenvectors)
+        Theirs: of the kernel, of ``D - W``, or of ``D^-1 W`` for both normalised Laplacians.
     embedding_ : ndarray of shape (n_samples, n_eigenvectors)
-        The rows that were clustered.
+        The rows that were clustered: of the eigenvectors, scaled to length 1 if 'symmetric'.
     cluster_centers_ : ndarray of shape (n_clusters, n_eigenvectors)
         Their centers.
     penalty_ : float
@@ -252,6 +162,10 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Passes over those rows.
     converged_ : bool
         Whether they ended before ``max_iter``.
+    X_fit_ : ndarray or CSR matrix
+        The rows of the fit, which `predict` compares new rows with; None for a precomputed kernel.
+    largest_degree_ : float
+        Of the graph.
     n_features_in_ : int
 
     See Also
@@ -319,10 +233,9 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         random = check_random_state(self.random_state)
-        self._affinity = self._make_affinity()
         # One thread for linear algebra, so that results have the same bits on any machine's cores.
         with threadpool_limits(1), report_passes(self, X) as on_pass:
-            affinity = self._affinity.between_rows(X)
+            affinity = self._affinity().between_rows(X)
             form = make_form(affinity, self.laplacian)
             if isinstance(self.penalty, str):
                 found = eigenvectors_that_stand_out(form, affinity, random)
@@ -337,6 +250,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 on_pass=on_pass,
             )
+        self.X_fit_ = None if self.kernel == "precomputed" else X
         self._store(form, found, rows, clustering)
         return self
 
@@ -361,21 +275,21 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._check_rows(X, reset=False)
         if not len(self.eigenvalues_):
             return np.zeros(X.shape[0], dtype=np.int32)
-        rows = self._extend(self._affinity.to_rows(X))
+        rows = self._extend(self._affinity().to_rows(X, self.X_fit_))
         return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
 
     def _extend(self, affinity) -> np.ndarray:
         """Return the rows of the embedding that belong to affinities with the rows of the fit."""
-        rows = np.asarray(affinity @ self._vectors)
+        rows = np.asarray(affinity @ self.eigenvectors_)
         if self.laplacian is None:
             return rows / self.eigenvalues_
         total = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
         if not total.all():
             raise ValueError(f"row {int(np.argmin(total))} is like no row of the fit: all are 0")
-        rows /= total[:, None]
         if self.laplacian == "unnormalized":
-            return rows
-        rows /= self.eigenvalues_
+            room = total[:, None] - self.largest_degree_ * (1.0 - self.eigenvalues_)
+            return rows / np.where(room == 0, np.finfo(float).tiny, room)
+        rows /= total[:, None] * self.eigenvalues_
         if self.laplacian == "symmetric":
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
@@ -411,7 +325,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         check_finite(X)
         return without_repeats(X)
 
-    def _make_affinity(self) -> Affinity:
+    def _affinity(self) -> Affinity:
         parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         if callable(self.kernel):
             parameters = dict(self.kernel_params or {})
@@ -436,7 +350,8 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.objective_history_ = clustering.history
         self.n_iter_ = clustering.n_iter
         self.converged_ = clustering.converged
-        self._vectors = found.vectors / form.root[:, None]
+        self.eigenvectors_ = found.vectors / form.root[:, None]
+        self.largest_degree_ = form.largest_degree
         if not clustering.converged:
             warnings.warn(
                 f"SpectralDPMeans stopped at max_iter={self.max_iter} passes over the rows of "

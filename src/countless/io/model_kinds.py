@@ -84,6 +84,9 @@ def _check_dp_means(estimator: Any, arrays: Arrays) -> int:
 
 
 def _check_kernel(estimator: Any, arrays: Arrays) -> int:
+    from ..hard.kernel_matrix import KernelFunction
+
+    KernelFunction(estimator.kernel, {})  # refuses what it does not know
     shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
     sizes = _sizes(arrays, shapes | {"center_norms_": "k", "cluster_weights_": "k"})
     labels, weight = arrays["labels_"], arrays["row_weights_"]
@@ -100,6 +103,21 @@ def _check_hdp_means(estimator: Any, arrays: Arrays) -> int:
     if len(np.unique(arrays["groups_"])) < sizes["j"]:
         raise ValueError("its groups_ are not all different")
     return sizes["d"]
+
+
+def _check_kernel_hdp(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"center_norms_": "k", "group_clusters_": "jk", "groups_": "j"}
+    sizes = _sizes(arrays, shapes | {"n_local_clusters_": "j"})
+    if len(np.unique(arrays["groups_"])) < sizes["j"]:
+        raise ValueError("its groups_ are not all different")
+    return _check_kernel(estimator, arrays)
+
+
+def _check_spectral(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"X_fit_": "nd", "labels_": "n"}
+    if arrays["eigenvalues_"].size:
+        shapes |= {"eigenvectors_": "nm", "eigenvalues_": "m", "cluster_centers_": "km"}
+    return _sizes(arrays, shapes)["d"]
 
 
 def _check_mixture(estimator: Any, arrays: Arrays) -> int:
@@ -126,6 +144,12 @@ def _restore_dp_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) ->
 def _restore_kernel(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     _restore_attributes(estimator, arrays, values)
     estimator.n_clusters_ = len(arrays["center_norms_"])
+    estimator.n_features_in_ = arrays["X_fit_"].shape[1]
+
+
+def _restore_spectral(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    _restore_attributes(estimator, arrays, values)
+    estimator.n_clusters_ = len(arrays["cluster_centers_"])
     estimator.n_features_in_ = arrays["X_fit_"].shape[1]
 
 
@@ -200,6 +224,51 @@ KINDS = {
             },
             _check_kernel,
             _restore_kernel,
+        ),
+        Kind(
+            "countless.hard.kernel_hdp",
+            "KernelHDPMeans",
+            {
+                "X_fit_": "f",
+                "labels_": "i",
+                "row_weights_": "f",
+                "center_norms_": "f",
+                "cluster_weights_": "f",
+                "group_clusters_": "b",
+                "groups_": "Uiubf",
+                "n_local_clusters_": "i",
+                "objective_history_": "f",
+            },
+            {
+                "gamma_": float,
+                "local_penalty_": float,
+                "global_penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_kernel_hdp,
+            _restore_kernel,
+        ),
+        Kind(
+            "countless.hard.spectral",
+            "SpectralDPMeans",
+            {
+                "X_fit_": "f",
+                "labels_": "i",
+                "eigenvalues_": "f",
+                "eigenvectors_": "f",
+                "cluster_centers_": "f",
+            },
+            {
+                "largest_degree_": float,
+                "penalty_": float,
+                "objective_": float,
+                "n_iter_": int,
+                "converged_": bool,
+            },
+            _check_spectral,
+            _restore_spectral,
         ),
         Kind(
             "sklearn.cluster",

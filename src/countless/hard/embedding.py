@@ -1,0 +1,103 @@
+"""Clusters of the rows of eigenvectors, and how much of them clusters leave unexplained."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+
+from countless._compat import OnPass, ignore_pass
+from countless._labels import number_by_appearance
+from countless.hard.divergence import get_divergence
+from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS, dp_means
+from countless.rows import open_rows
+
+ASSIGN = ("k-means", "dp-means")
+# Joining two perfect clusters of rows costs 1, so a cluster is worth half of that.
+ROW_PENALTY = 0.5
+
+
+class RowClustering(NamedTuple):
+    """Clusters of the rows of an embedding."""
+
+    labels: np.ndarray
+    centers: np.ndarray
+    history: np.ndarray  # the cost of the rows after each pass that reports it, clusters paid for
+    n_iter: int
+    converged: bool
+
+
+def cluster_rows(
+    rows: np.ndarray,
+    weight: np.ndarray,
+    assign: str,
+    *,
+    max_iter: int = 300,
+    n_jobs: int | None = None,
+    on_pass: OnPass = ignore_pass,
+) -> RowClustering:
+    """Cluster the rows of an embedding, from rows that point in different directions.
+
+    Parameters
+    ----------
+    rows, weight : ndarray of shape (n, m), ndarray of shape (n,)
+    assign : {'k-means', 'dp-means'}
+        k-means makes m clusters; DP-means as many as are worth their price.
+    max_iter, n_jobs, on_pass
+        As in `DPMeans`.
+    """
+    n, m = rows.shape
+    if m == 0:
+        return RowClustering(np.zeros(n, dtype=np.int32), rows[:1], np.empty(0), 0, True)
+    starts = rows[_different_rows(rows * np.sqrt(weight)[:, None])]
+    if assign == "k-means":
+        model = KMeans(m, init=starts, n_init=1, max_iter=max_iter)
+        with warnings.catch_warnings():
+            # Whether it converged is said by the caller, in the terms of the whole fit.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, sample_weight=weight)
+        on_pass(model.inertia_, m)
+        n_iter = model.n_iter_
+        return RowClustering(
+            model.labels_,
+            model.cluster_centers_,
+            np.array([model.inertia_]),
+            n_iter,
+            n_iter < max_iter,
+        )
+    tol = 0.0 if n <= SMALL_ROWS else LARGE_TABLE_TOL
+    with open_rows(rows, weight, get_divergence("sqeuclidean"), n_jobs) as table:
+        found = dp_means(
+            table,
+            ROW_PENALTY,
+            start=number_by_appearance(pairwise_distances_argmin(rows, starts))[1],
+            tol=tol,
+            max_iter=max_iter,
+            on_pass=on_pass,
+        )
+    history = np.array(found.history)
+    return RowClustering(found.labels, found.centers, history, found.n_iter, found.converged)
+
+
+def unexplained(vectors: np.ndarray, root: np.ndarray) -> float:
+    """Return what as many centers as eigenvectors leave of their rows, as a share of k - 1.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, k)
+        Orthonormal eigenvectors.
+    root : ndarray of shape (n,)
+        The indicator of all rows: ``root ** 2`` weighs them.
+    """
+    cost = cluster_rows(vectors / root[:, None], root**2, "k-means").history[-1]
+    return float(cost) / (vectors.shape[1] - 1)
+
+
+def _different_rows(vectors: np.ndarray) -> np.ndarray:
+    """Return as many rows as there are columns, each far from the space of those before it."""
+    return qr(vectors.T, mode="r", pivoting=True, check_finite=False)[1][: vectors.shape[1]]

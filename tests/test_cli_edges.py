@@ -1,0 +1,92 @@
+"""Graphs on the command line: what is read, printed and written, and what is refused."""
+
+import csv
+import json
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner
+
+from countless.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def _run(*arguments, code=0):
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result
+
+    return _run
+
+
+@pytest.fixture
+def ring(tmp_path):
+    """Write the edges of six cliques in a ring, the nodes called by letters."""
+    lines = ["source,target,weight"]
+    lines += [f"n{a:02d},n{b:02d},2" for a, b in nx.ring_of_cliques(6, 5).edges]
+    path = tmp_path / "ring.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_fit_labels_the_nodes(run, ring, tmp_path):
+    result = run("fit", ring, "--method", "graph-dp-means")
+    assert "30 nodes, 66 links; columns source, target, weight" in result.stdout
+    assert "6 clusters, found by graph-dp-means at penalty -0." in result.stdout
+    assert "Confidence" in result.stdout
+    out = tmp_path / "ring-clusters"
+    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "run.json"]
+    with (out / "labels.csv").open(newline="") as file:
+        lines = list(csv.reader(file))
+    assert lines[0] == ["node", "label"]
+    assert sorted(line[0] for line in lines[1:]) == [f"n{node:02d}" for node in range(30)]
+    clique = {name: label for name, label in lines[1:]}
+    assert all(clique[f"n{node:02d}"] == clique[f"n{node // 5 * 5:02d}"] for node in range(30))
+    record = json.loads((out / "run.json").read_text())
+    assert record["input"]["nodes"] == 30
+    assert record["result"]["n_clusters"] == 6
+    assert len(record["result"]["clusters"]) == 6
+    assert record["result"]["clusters"][0]["size"] == 5
+    assert record["method"]["class"] == "GraphDPMeans"
+
+
+def test_penalty_may_be_negative_and_columns_may_have_other_names(run, tmp_path):
+    path = tmp_path / "edges.tsv"
+    path.write_text("from\tto\tyears\n1\t2\t3\n2\t1\t1\n2\t3\t1\n3\t4\t5\n")
+    options = ("--method", "graph-dp-means", "--penalty", "-0.5", "--weight", "years", "--json")
+    record = json.loads(run("fit", path, *options).stdout)
+    assert record["input"]["columns"] == ["from", "to", "years"]
+    assert record["input"]["links"] == 3
+    assert record["result"]["penalty"] == -0.5
+    assert record["result"]["n_clusters"] == 2
+    assert record["result"]["cut"] == pytest.approx(1 / 9 + 1 / 11)
+    assert (tmp_path / "edges-clusters" / "labels.csv").read_text() == (
+        "node,label\n1,0\n2,0\n3,1\n4,1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("source,target\na,b\nb,\n", (), "column 'target' is empty in row 2"),
+        ("source,target,weight\na,b,-1\n", (), "column 'weight' is -1 in row 1"),
+        ("source,target,weight\na,b,\n", (), "column 'weight'"),
+        ("source\na\nb\n", (), "has one column"),
+        ("source,target\na,b\n", ("--exclude", "target"), "--exclude is for tables of rows"),
+        ("source,target\na,b\n", ("--plot",), "--plot draws the path of a table"),
+        ("source,target\na,b\n", ("--penalty", "inf"), "--penalty must be finite"),
+        ("source,target\na,b\n", ("--weight", "years"), "no column 'years'"),
+        ("source,target\na,b\n", ("--set", "cut=min"), "cut must be one of"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_written(run, tmp_path, text, options, message):
+    (tmp_path / "edges.csv").write_text(text)
+    result = run("fit", "edges.csv", "--method", "graph-dp-means", *options, code=2)
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+    assert not (tmp_path / "edges-clusters").exists()
