@@ -117,6 +117,11 @@ def fit(data: str, **options: Any) -> None:
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    if options["stream"]:
+        from .stream import fit_stream
+
+        fit_stream(screen, choices, estimator, request, options["block_rows"] or BLOCK_ROWS)
+        return
     if graph:
         refuse_row_options(choices, method)
         with screen.step("read", f"reading {data}"):
@@ -130,11 +135,6 @@ def fit(data: str, **options: Any) -> None:
             f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
         )
     divergence = getattr(estimator, "divergence", "sqeuclidean")
-    if options["stream"]:
-        from .stream import fit_stream
-
-        fit_stream(screen, choices, estimator, request, options["block_rows"] or BLOCK_ROWS)
-        return
     with open_data(screen, choices, options, divergence) as prepared:
         run(screen, prepared, estimator, request)
 

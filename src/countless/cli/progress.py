@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ..io.table import counted
@@ -106,7 +107,7 @@ def passes_left(objectives: list[float], tol: float) -> int | None:
     >>> passes_left([130.0, 120.0, 110.0, 100.0], tol=0.001) is None
     True
     """
-    gains = [before - after for before, after in zip(objectives, objectives[1:], strict=False)]
+    gains = [before - after for before, after in pairwise(objectives)]
     if tol <= 0 or len(gains) < 2 or min(gains) <= 0 or gains[-1] >= gains[0]:
         return None
     enough = tol * abs(objectives[-1])

@@ -41,7 +41,9 @@ class ArrayPart(NamedTuple):
                 rows = self.file.read(at, min(at + BATCH_ROWS, self.stop))
             every = {f"column_{j + 1}": values for j, values in enumerate(rows.T)}
             chosen: dict[str, Column] = {
-                name: Numbers(every[name]) for name in (every if columns is None else columns)
+                name: Numbers(values)
+                for name, values in every.items()
+                if columns is None or name in columns
             }
             chosen = with_words(chosen, as_text)
             yield at, Table(self.file.path.name, chosen, len(rows), "npy", uniform=True)

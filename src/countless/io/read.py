@@ -128,7 +128,7 @@ def _read_columns(
 def need_pyarrow(format: str) -> None:
     """Say which extra to install for a format, when it is not."""
     try:
-        from . import arrow  # noqa: F401
+        from .arrow import read_text  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
