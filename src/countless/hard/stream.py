@@ -19,21 +19,15 @@ from countless.hard.nearest import Nearest
 from countless.hard.refine import refine
 from countless.hard.ward import ward_tree
 from countless.rows import Rows, open_rows
+from countless.rows.frame import Sums
 
 MOST_ITEMS = 1024
-
-
-class Items(NamedTuple):
-    """Weighted items, each standing for the rows that went into it."""
-
-    weight: np.ndarray  # (n_items,)
-    total: np.ndarray  # (n_items, n_features) sums of rows, in their own coordinates
 
 
 class Stream(NamedTuple):
     """All that is kept of a stream."""
 
-    items: Items
+    items: Sums  # each stands for the rows that went into it; in their own coordinates
     item_id: np.ndarray  # (n_items,) the id of each item's cluster
     next_id: int
     within: float  # cost of all rows at their items' means
@@ -50,13 +44,13 @@ class StreamClusters(NamedTuple):
 
 def start_stream(n_features: int) -> Stream:
     """Return a stream that has seen nothing."""
-    empty = Items(np.empty(0), np.empty((0, n_features)))
+    empty = Sums(np.empty(0), np.empty((0, n_features)))
     return Stream(empty, np.empty(0, dtype=np.int64), 0, 0.0)
 
 
 def resume_stream(weight: np.ndarray, total: np.ndarray, within: float) -> Stream:
     """Return a stream that goes on from clusters already found; their ids are 0, 1, ..."""
-    return Stream(Items(weight, total), np.arange(len(weight)), len(weight), within)
+    return Stream(Sums(weight, total), np.arange(len(weight)), len(weight), within)
 
 
 def update_stream(
@@ -66,7 +60,7 @@ def update_stream(
     divergence = rows.frame.divergence
     batch = micro_clusters(rows, seed=seed)
     batch_total = batch.total + batch.weight[:, None] * batch.origin
-    items = Items(
+    items = Sums(
         np.append(stream.items.weight, batch.weight), np.vstack([stream.items.total, batch_total])
     )
     item_id = np.append(stream.item_id, np.full(len(batch.weight), -1))
@@ -83,7 +77,7 @@ def update_stream(
     return Stream(items, ids[labels], next_id, within), clusters
 
 
-def _join_cheapest(items: Items, item_id: np.ndarray, divergence: Divergence):
+def _join_cheapest(items: Sums, item_id: np.ndarray, divergence: Divergence):
     """Join items until half of the room is free; what is joined keeps its heaviest part's id."""
     tree = ward_tree(*items, divergence)
     n_joins = len(items.weight) - MOST_ITEMS // 2
@@ -95,10 +89,10 @@ def _join_cheapest(items: Items, item_id: np.ndarray, divergence: Divergence):
     weight, total = np.zeros(n_groups), np.zeros((n_groups, items.total.shape[1]))
     np.add.at(weight, group, items.weight)
     np.add.at(total, group, items.total)
-    return Items(weight, total), joined_id, float(tree.cost[:n_joins].sum())
+    return Sums(weight, total), joined_id, float(tree.cost[:n_joins].sum())
 
 
-def _cluster(items: Items, item_id: np.ndarray, divergence: Divergence, penalty: float):
+def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: float):
     """Cluster the items from the clusters they are in; new items start with the nearest."""
     means = items.total / items.weight[:, None]
     with open_rows(means, items.weight, divergence) as rows:

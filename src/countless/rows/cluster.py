@@ -35,6 +35,14 @@ FAN_IN = 8
 WORTH_BYTES = 2**28
 
 
+class State:
+    """What is held for the rows of each chunk: futures of dictionaries, and what is in them."""
+
+    def __init__(self, parts: list):
+        self.parts = parts
+        self.fields: Fields = {}
+
+
 class ClusterRows(Rows):
     """A Dask array or data frame on a cluster."""
 
@@ -58,37 +66,39 @@ class ClusterRows(Rows):
         chunks = array.to_delayed().ravel()
         self._blocks = client.compute(
             [
-                delayed(_build, pure=False)(start, chunk, part, divergence)
+                _task(_build)(start, chunk, part, divergence)
                 for (start, _), chunk, part in zip(self.spans, chunks, parts, strict=True)
             ]
         )
 
-    def hold(self, fields: Fields) -> list:
-        return [
-            self._client.submit(_new, {}, stop - start, fields, pure=False)
-            for start, stop in self.spans
-        ]
+    def hold(self, fields: Fields) -> State:
+        state = State([{} for _ in self.spans])
+        self.extend(state, fields)
+        return state
 
-    def extend(self, state: list, fields: Fields) -> None:
-        for i, (start, stop) in enumerate(self.spans):
-            state[i] = self._client.submit(_new, state[i], stop - start, fields, pure=False)
+    def extend(self, state: State, fields: Fields) -> None:
+        new = {name: field for name, field in fields.items() if name not in state.fields}
+        if new:
+            sizes = [stop - start for start, stop in self.spans]
+            state.parts = self._map(_new, state.parts, sizes, [new] * len(sizes))
+            state.fields |= new
 
-    def put(self, state: list, name: str, values: Any) -> None:
+    def put(self, state: State, name: str, values: Any) -> None:
         if not is_dask(values):
             parts = [values[start:stop] for start, stop in self.spans]
         else:
             sizes = tuple(stop - start for start, stop in self.spans)
             parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
-        for i, part in enumerate(parts):
-            state[i] = self._client.submit(_put, state[i], name, part, pure=False)
+        with _large_graphs():
+            state.parts = self._map(_put, state.parts, [name] * len(parts), parts)
 
-    def pieces(self, state: list, name: str) -> Iterator[np.ndarray]:
-        for each in state:
+    def pieces(self, state: State, name: str) -> Iterator[np.ndarray]:
+        for each in state.parts:
             yield self._client.submit(_held, each, name, pure=False).result()
 
-    def held(self, state: list, name: str) -> Any:
-        parts = [self._client.submit(_held, each, name, pure=False) for each in state]
-        kind = self._client.submit(_kind, parts[0]).result()
+    def held(self, state: State, name: str) -> Any:
+        parts = self._map(_held, state.parts, [name] * len(self.spans))
+        kind, _ = state.fields[name]
         arrays = [
             da.from_delayed(delayed(part), shape=(stop - start,), dtype=kind)
             for part, (start, stop) in zip(parts, self.spans, strict=True)
@@ -96,40 +106,36 @@ class ClusterRows(Rows):
         return da.concatenate(arrays)
 
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
-        submit = self._client.submit
-        with _large_messages():
-            # A task gives the message, so that it, too, can be had again.
-            told = submit(_give, message, pure=False)
-            fresh = None if into is None else submit(_give, into.fresh(), pure=False)
+        # A task gives the message, so that it, too, can be had again.
+        told = _task(_give)(message)
+        fresh = None if into is None else _task(_give)(into.fresh())
+        blocks = self._blocks if data else self.spans
+        held = [None] * len(blocks) if state is None else state.parts
         taken = [
-            submit(
-                _take_step,
-                step,
-                self._blocks[i] if data else (start, stop),
-                None if state is None else state[i],
-                told,
-                fresh,
-                pure=False,
-            )
-            for i, (start, stop) in enumerate(self.spans)
+            _task(_take_step)(step, block, each, told, fresh)
+            for block, each in zip(blocks, held, strict=True)
         ]
-        if state is not None:
-            state[:] = [submit(_state, each, pure=False) for each in taken]
-        answers = [submit(_answer, each, pure=False) for each in taken]
-        groups = [answers[at : at + FAN_IN] for at in range(0, len(answers), FAN_IN)]
-        level = [submit(_join_answers, *group, pure=False) for group in groups]
+        level = [_task(_answer)(each) for each in taken]
         while len(level) > 1:
             groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
-            level = [submit(_join_answers, *group, pure=False) for group in groups]
-        found, sums = level[0].result()
+            level = [_task(_join_answers)(*group) for group in groups]
+        kept = [] if state is None else [_task(_state)(each) for each in taken]
+        # One graph: the scheduler takes about as long for a task that comes alone.
+        with _large_graphs():
+            last, *parts = self._client.compute([*level, *kept], optimize_graph=False)
+        if state is not None:
+            state.parts = parts
+        found, sums = last.result()
         if into is not None:
             into.absorb(sums)
         return found
 
+    def _map(self, function, *parts) -> list:
+        return self._client.map(function, *parts, pure=False)
+
     def pick_from(self, wanted) -> list[Block]:
-        submit = self._client.submit
-        picked = [submit(Block.pick, self._blocks[i], ids, pure=False) for i, ids in wanted]
-        return self._client.gather(picked)
+        blocks, ids = [self._blocks[number] for number, _ in wanted], [part for _, part in wanted]
+        return self._client.gather(self._map(Block.pick, blocks, ids))
 
 
 def well_cut(array: Any, n_threads: int) -> Any:
@@ -147,8 +153,12 @@ def well_cut(array: Any, n_threads: int) -> Any:
     return array.rechunk({0: -(-n_rows // wanted), 1: -1})
 
 
+def _task(function):
+    return delayed(function, pure=False)
+
+
 @contextmanager
-def _large_messages():
+def _large_graphs():
     """Let Dask take messages as large as many centers are, without a warning."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
         yield
@@ -181,10 +191,6 @@ def _put(held: Held, name: str, values: Any) -> Held:
 
 def _held(held: Held, name: str) -> np.ndarray:
     return held[name]
-
-
-def _kind(values: np.ndarray) -> np.dtype:
-    return values.dtype
 
 
 def _take_step(step, block, held, message, fresh):

@@ -49,6 +49,13 @@ class Summary(NamedTuple):
         return self.weight.nbytes + self.total.nbytes
 
 
+class Sums(NamedTuple):
+    """What clusters hold, as numbers."""
+
+    weight: np.ndarray  # (n_clusters,)
+    total: np.ndarray  # (n_clusters, n_features)
+
+
 class Tile(NamedTuple):
     """Some rows, ready for a product with centers in the same coordinates."""
 
@@ -97,9 +104,9 @@ class Frame(NamedTuple):
         """Return the weight of each cluster."""
         return summary.weight * self.weight_step
 
-    def floats(self, summary: Summary) -> tuple[np.ndarray, np.ndarray]:
+    def floats(self, summary: Summary) -> Sums:
         """Return weights and totals about the origin as numbers."""
-        return self.weights(summary), summary.total * self.step
+        return Sums(self.weights(summary), summary.total * self.step)
 
     def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
         """Return rows seen from the origin in steps, as kernels round them: one cluster each."""

@@ -119,6 +119,13 @@ def dask_array(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
+def sorted_copy(table: FlatFile, order: np.ndarray, folder: Path) -> FlatFile:
+    """Return a flat file of the rows in another order."""
+    rows = np.memmap(table.path, table.dtype, "r", table.offset, table.shape)
+    pieces = (rows[order[at : at + SPOOL_ROWS]] for at in range(0, len(order), SPOOL_ROWS))
+    return _spool(pieces, folder / "sorted", None)
+
+
 def _table_at(path: Path) -> FlatFile | ParquetTable:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
