@@ -84,28 +84,28 @@ def hdp_means(
     """
     measure = get_divergence("sqeuclidean")
     settings: dict[str, Any] = {"max_iter": max_iter, "on_pass": on_pass}
-    order, starts = groups.sorted()
     random = check_random_state(random)
     if refine_ and groups.n_groups == 1:
         return _one_data_set(X, penalties, tol, random, n_jobs, settings)
-    together = X if order is None else X[order]
-    with open_rows(together, None, measure, n_jobs) as rows:
-        labels, chosen = first_labels(rows, starts, penalties, random)
-        if refine_:
-            found = refine(rows, starts, labels, *chosen, tol=tol, **settings)
-            if order is not None:
-                local = np.empty_like(found.local_labels)
-                local[order] = found.local_labels
-                found = found._replace(local_labels=local)
-            return found, chosen
-    if penalties is None:
+    if refine_ or penalties is None:
+        order, starts = groups.sorted()
+        with open_rows(X if order is None else X[order], None, measure, n_jobs) as rows:
+            labels, chosen = first_labels(rows, starts, penalties, random)
+            if refine_:
+                found = refine(rows, starts, labels, *chosen, tol=tol, **settings)
+                if order is not None:
+                    local = np.empty_like(found.local_labels)
+                    local[order] = found.local_labels
+                    found = found._replace(local_labels=local)
+                return found, chosen
         # Algorithm 2 weighs single rows, not clusters, so that its penalties are on their scale.
         n_global = int(labels.max()) + 1
         group = np.repeat(np.arange(groups.n_groups), np.diff(starts))
         n_local = max(1, round(len(np.unique(group * n_global + labels)) / groups.n_groups))
-        chosen = hdp_penalties(X, groups.number, n_local, n_global)
+        penalties = hdp_penalties(X, groups.number, n_local, n_global)
     with open_rows(X, None, measure, n_jobs) as rows:
-        return algorithm2(rows, groups.number, groups.n_groups, *chosen, **settings), chosen
+        found = algorithm2(rows, groups.number, groups.n_groups, *penalties, **settings)
+    return found, penalties
 
 
 def _one_data_set(X, penalties, tol, random, n_jobs, settings):
