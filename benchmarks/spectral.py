@@ -21,6 +21,7 @@ from sklearn.datasets import (
     make_blobs,
     make_circles,
     make_moons,
+    make_swiss_roll,
 )
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -145,9 +146,54 @@ def numbers() -> list[Record]:
     return records
 
 
+def shapes_without_clusters(n: int, seed: int) -> dict[str, np.ndarray]:
+    """Clouds, curves and surfaces that are one piece each."""
+    random = np.random.RandomState(seed)
+    normal, uniform = random.standard_normal, random.uniform
+    shapes = {}
+    for d in (1, 2, 3, 5, 10, 30):
+        shapes[f"blob, {d}-d"], shapes[f"box, {d}-d"] = normal((n, d)), uniform(size=(n, d))
+    for name, sides in {"stripe": [4, 1], "long stripe": [10, 1]}.items():
+        shapes[name] = uniform(size=(n, 2)) * sides
+    for name, axes in {"long blob": [5, 1], "long blob, 3-d": [5, 2, 1]}.items():
+        shapes[name] = normal((n, len(axes))) * axes
+    turn = uniform(0, 2 * np.pi, n)
+    circle = np.c_[np.cos(turn), np.sin(turn)]
+    shapes["ring"], shapes["thin ring"] = circle + 0.05 * normal((n, 2)), circle
+    shapes["disk"] = circle * np.sqrt(uniform(size=n))[:, None]
+    turn = 1 + 3 * np.pi * np.sqrt(uniform(size=n))
+    spiral = np.c_[turn * np.cos(turn), turn * np.sin(turn)]
+    shapes["spiral"] = spiral + 0.2 * normal((n, 2))
+    sphere = normal((n, 3))
+    shapes["sphere"] = sphere / np.linalg.norm(sphere, axis=1)[:, None]
+    shapes["swiss roll"] = make_swiss_roll(n, random_state=seed)[0]
+    shapes["exponential"] = random.exponential(size=(n, 2))
+    shapes["log-normal"] = np.exp(normal((n, 2)))
+    shapes["heavy tails"] = random.standard_t(3, size=(n, 2))
+    return shapes
+
+
+def structureless(quick: bool) -> list[Record]:
+    """Count the shapes without clusters that come back as more than one."""
+    records = []
+    for n in (100, 300) if quick else (100, 300, 1000, 3000):
+        wrong, total = [], 0
+        for seed in SEEDS[:3]:
+            for name, X in shapes_without_clusters(n, seed).items():
+                total += 1
+                k = SpectralDPMeans(random_state=0).fit(X).n_clusters_
+                if k > 1:
+                    wrong.append(f"{name}: {k}")
+        line = {"rows": n, "shapes": total, "not one cluster": len(wrong)}
+        records.append(line | {"which": ", ".join(wrong) or "none"})
+    return records
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="peers,growth,numbers", help="which tables")
+    parser.add_argument(
+        "--parts", default="peers,growth,numbers,structureless", help="which tables"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rows: a smoke run")
     parser.add_argument("--repeat", type=int, default=5, help="fits, of which the best counts")
     parser.add_argument("--threads", type=int, default=1)
@@ -175,6 +221,8 @@ def main() -> None:
         ]
     if "numbers" in parts:
         figures["numbers"] = numbers()
+    if "structureless" in parts:
+        figures["structureless"] = structureless(arguments.quick)
     for part in parts:
         print(f"## {part}\n\n{markdown_table(figures[part])}\n")
     if arguments.json:

@@ -16,8 +16,8 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")
 
-N_ROWS, N_COLUMNS = 450, 3
-RAGGED = (1, 130, 7, 200, 112)
+N_ROWS, N_COLUMNS = 300, 3
+RAGGED = (1, 90, 7, 130, 72)
 
 
 @cache
@@ -42,7 +42,7 @@ def table(kind: str) -> np.ndarray:
 def weights() -> np.ndarray:
     """Return weights of several sizes; whole chunks have none."""
     weight = np.random.default_rng(1).integers(4, size=N_ROWS) / 3.0
-    weight[120:180] = 0.0
+    weight[95:190] = 0.0
     return weight
 
 
@@ -71,14 +71,14 @@ def parquet_file(X: np.ndarray, folder: Path, name: str = "rows.parquet") -> Pat
     from pyarrow import parquet
 
     columns = {f"column {j}": column for j, column in enumerate(X.T.copy())}
-    parquet.write_table(pa.table(columns), folder / name, row_group_size=110)
+    parquet.write_table(pa.table(columns), folder / name, row_group_size=70)
     return folder / name
 
 
 def parquet_folder(X: np.ndarray, folder: Path) -> Path:
     inside = folder / "parts"
     inside.mkdir()
-    for number, part in enumerate(np.array_split(X, [3, 300])):
+    for number, part in enumerate(np.array_split(X, [3, 200])):
         parquet_file(part, inside, f"part-{number}.parquet")
     return inside
 
@@ -126,7 +126,7 @@ HOMES = {
     "Dask array, in process": Home(small_dask_array, 3, cluster="in_process", chunk_values=220),
 }
 LOCAL = [name for name, each in HOMES.items() if each.cluster is None]
-ON_CLUSTERS = [name for name in HOMES if name not in LOCAL]
+CLUSTERS = [name for name in HOMES if name not in LOCAL]
 
 
 @pytest.fixture(scope="module")
@@ -223,19 +223,21 @@ CASES = {
         fit, {"penalty": 40.0, "refine": False, "order": "farthest"}, "float64", weighted=True
     ),
     "refine": Case(fit, {"penalty": 60.0}),
-    "refine weighted": Case(fit, {"penalty": 60.0}, "float64", weighted=True),
-    "two starts": Case(fit, {"penalty": 300.0, "n_init": 2}),
-    "auto": Case(fit, {}),
-    "auto weighted": Case(fit, {}, weighted=True),
+    "refine weighted": Case(fit, {"penalty": 60.0, "tol": 0.2}, "float64", weighted=True),
+    "two starts": Case(fit, {"penalty": 300.0, "n_init": 2, "tol": 0.2}),
+    "auto": Case(fit, {"tol": 0.2}),
+    "auto weighted": Case(fit, {"tol": 0.2}, weighted=True),
     "auto Algorithm 1": Case(fit, {"refine": False}, "float64"),
     "whole numbers": Case(fit, {"penalty": 1000.0}, "whole"),
-    "cosine": Case(fit, {"penalty": 2.0, "divergence": "cosine"}),
-    "kl": Case(fit, {"penalty": 150.0, "divergence": "kl"}, "counts", weighted=True),
-    "logistic": Case(fit, {"penalty": 15.0, "divergence": "logistic"}, "yes or no"),
-    "itakura-saito": Case(fit, {"penalty": 15.0, "divergence": "itakura-saito"}, "positive"),
+    "cosine": Case(fit, {"penalty": 2.0, "divergence": "cosine", "tol": 0.2}),
+    "kl": Case(fit, {"penalty": 150.0, "divergence": "kl", "tol": 0.2}, "counts", weighted=True),
+    "logistic": Case(fit, {"penalty": 15.0, "divergence": "logistic", "tol": 0.2}, "yes or no"),
+    "itakura-saito": Case(
+        fit, {"penalty": 15.0, "divergence": "itakura-saito", "tol": 0.2}, "positive"
+    ),
     "kl Algorithm 1": Case(fit, {"penalty": 30.0, "refine": False, "divergence": "kl"}, "counts"),
     "predict": Case(use, {"penalty": 60.0}, weighted=True),
-    "predict cosine": Case(use, {"penalty": 2.0, "divergence": "cosine"}),
+    "predict cosine": Case(use, {"penalty": 2.0, "divergence": "cosine", "tol": 0.2}),
     "path": Case(path, {}),
     "path weighted kl": Case(path, {"divergence": "kl"}, "counts", weighted=True),
     "farthest first": Case(farthest, {}, weighted=True),
@@ -262,8 +264,16 @@ def test_same_bits_on_one_machine(name, where, at):
     check(name, HOMES[where], at(CASES[name], HOMES[where]))
 
 
-@pytest.mark.parametrize("where", ON_CLUSTERS)
-@pytest.mark.parametrize("name", CASES)
+# A step on a cluster takes its time: every case is asked on one, and these on all.
+ON_ALL_CLUSTERS = ("random", "predict")
+ON_CLUSTERS = [
+    (name, where)
+    for turn, name in enumerate(CASES)
+    for where in (CLUSTERS if name in ON_ALL_CLUSTERS else [CLUSTERS[turn % len(CLUSTERS)]])
+]
+
+
+@pytest.mark.parametrize(("name", "where"), ON_CLUSTERS)
 def test_same_bits_on_a_cluster(name, where, at):
     check(name, HOMES[where], at(CASES[name], HOMES[where]))
 

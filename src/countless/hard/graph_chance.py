@@ -114,9 +114,7 @@ def random_graph(graph: Graph, random: np.random.RandomState) -> Graph:
     largest = np.flatnonzero(component == np.bincount(component).argmax())
     tied = tied[largest][:, largest].tocsr()
     out = np.asarray(tied.sum(axis=1)).ravel()
-    # What a node weighs beside its links, such as a loop, it keeps.
-    ratio = (graph.weight / graph.out)[chosen][largest]
-    same = np.allclose(ratio, ratio[0])
-    weight = out * ratio if same else graph.weight[chosen][largest]
+    # Every node keeps its ratio of weight to links, whatever the cut divides by.
+    weight = out * (graph.weight / graph.out)[chosen][largest]
     indices = tied.indices.astype(np.int32)
     return Graph(tied.indptr.astype(np.int64), indices, tied.data, out, weight)

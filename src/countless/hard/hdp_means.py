@@ -85,27 +85,30 @@ def hdp_means(
         The clustering, with rows in the order given, and the penalties used.
     """
     settings: dict[str, Any] = {"max_iter": max_iter, "on_pass": on_pass}
-    order, starts = groups.sorted()
     random = check_random_state(random)
     if refine_ and groups.n_groups == 1:
         return _one_data_set(X, penalties, tol, random, n_jobs, settings)
-    with open_grouped(X, order, n_jobs) as rows:
-        labels, chosen = first_labels(rows, starts, penalties, random)
-        if refine_:
-            found = refine(rows, starts, labels, *chosen, tol=tol, **settings)
-            if order is not None:
-                local = np.empty_like(found.local_labels)
-                local[order] = found.local_labels
-                found = found._replace(local_labels=local)
-            return found, chosen
-    if penalties is None:
+    if not refine_ and penalties is None and isinstance(X, FlatFile):
+        raise ValueError("refine=False finds no penalties for rows in a file; give numbers")
+    if refine_ or penalties is None:
+        order, starts = groups.sorted()
+        with open_grouped(X, order, n_jobs) as rows:
+            labels, chosen = first_labels(rows, starts, penalties, random)
+            if refine_:
+                found = refine(rows, starts, labels, *chosen, tol=tol, **settings)
+                if order is not None:
+                    local = np.empty_like(found.local_labels)
+                    local[order] = found.local_labels
+                    found = found._replace(local_labels=local)
+                return found, chosen
         # Algorithm 2 weighs single rows, not clusters, so that its penalties are on their scale.
         n_global = int(labels.max()) + 1
         group = np.repeat(np.arange(groups.n_groups), np.diff(starts))
         n_local = max(1, round(len(np.unique(group * n_global + labels)) / groups.n_groups))
-        chosen = hdp_penalties(X, groups.number, n_local, n_global)
+        penalties = hdp_penalties(X, groups.number, n_local, n_global)
     with open_grouped(X, None, n_jobs) as rows:
-        return algorithm2(rows, groups.number, groups.n_groups, *chosen, **settings), chosen
+        found = algorithm2(rows, groups.number, groups.n_groups, *penalties, **settings)
+    return found, penalties
 
 
 def _one_data_set(X, penalties, tol, random, n_jobs, settings):

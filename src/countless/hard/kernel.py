@@ -212,6 +212,21 @@ class KernelDPMeans(KernelEstimator):
         """Cluster the rows of X and return their labels."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    def predict(self, X):
+        """Return the label of the nearest mean in feature space for each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            With ``kernel='precomputed'``, the kernel of each new row with every row of the fit,
+            ``(n_samples, n_samples_fit)``.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+        """
+        return self._scores(X).argmin(axis=1).astype(np.int32)
+
     def _resolve_penalty(self, table: KernelTable, random):
         """Return the penalty and, where the path found it, the labels to start from."""
         if not isinstance(self.penalty, str):

@@ -47,25 +47,10 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     tol: float | None
     n_jobs: int | None
 
-    def predict(self, X):
-        """Return the label of the nearest mean in feature space for each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            With ``kernel='precomputed'``, the kernel of each new row with every row of the fit,
-            ``(n_samples, n_samples_fit)``.
-
-        Returns
-        -------
-        ndarray of int of shape (n_samples,)
-        """
+    def _scores(self, X) -> np.ndarray:
+        """Return each new row's squared distance from each mean, less its own squared length."""
         check_is_fitted(self, "center_norms_")
         X = self._check_rows(X, reset=False)
-        return self._scores(X).argmin(axis=1).astype(np.int32)
-
-    def _scores(self, X) -> np.ndarray:
-        """Return each row's squared distance from each mean, less its own squared length."""
         counted = np.flatnonzero(self.row_weights_)
         means = sp.csr_array(
             (self.row_weights_[counted], (self.labels_[counted], counted)),

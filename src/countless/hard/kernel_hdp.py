@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
@@ -206,12 +205,10 @@ class KernelHDPMeans(KernelEstimator):
         -------
         ndarray of int of shape (n_samples,)
         """
-        check_is_fitted(self, "center_norms_")
-        X = self._check_rows(X, reset=False)
         scores = self._scores(X)
         if groups is None:
             return scores.argmin(axis=1).astype(np.int32)
-        names, number = check_groups(groups, X.shape[0])
+        names, number = check_groups(groups, len(scores))
         place = {name: at for at, name in enumerate(self.groups_.tolist())}
         paid = np.zeros((len(names), self.n_clusters_), dtype=bool)
         for at, name in enumerate(names.tolist()):

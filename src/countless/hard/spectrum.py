@@ -30,7 +30,7 @@ from countless.hard.penalty import Plateau
 # A plateau must be wider by this than overtones explain.
 MARGIN = 0.2
 # What the centers may leave unexplained, as a share of k - 1. Of 300 structureless clouds, curves
-# and rings of 100 to 3,000 rows that no constant was chosen on, six were not one cluster.
+# and rings of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
 MOST_UNEXPLAINED = 1 / 12
 # What one cluster more may leave on average: a string cut in two leaves 1 - 8 / pi**2 = 0.19.
 MOST_ADDED = 1 / 6
