@@ -1,5 +1,6 @@
 """A table on the workers of a Dask cluster: every chunk is read and prepared by a task."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -43,8 +44,13 @@ def open_cluster(address: str, jobs: int | None) -> Iterator["Cluster"]:
             yield Cluster(client, f"Dask at {address}")
         return
     n_workers = effective_n_jobs(-1 if jobs is None else jobs)
-    settings: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(n_workers=n_workers, **settings) as workers, Client(workers) as client:
+    settings: dict[str, Any] = {
+        "n_workers": n_workers,
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "silence_logs": logging.ERROR,
+    }
+    with LocalCluster(**settings) as workers, Client(workers) as client:
         yield Cluster(client, f"Dask with {n_workers} local workers")
 
 

@@ -260,6 +260,7 @@ def open_data(
         if options["dask"]:
             from .dask import open_cluster
 
+            stack.enter_context(screen.hear("countless"))
             cluster = stack.enter_context(open_cluster(options["dask"], options["jobs"]))
         far = open_far(screen, source, choices.roles, cluster=cluster, **settings)
         yield stack.enter_context(far)
