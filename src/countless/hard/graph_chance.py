@@ -18,11 +18,12 @@ from scipy.sparse.csgraph import connected_components
 from countless.hard.graph_corners import SHARES, Steps, find_corners, steps
 from countless.hard.graph_moves import Graph
 
-# Random graphs: how many, and how many nodes at most.
-N_RANDOM = 16
-RANDOM_NODES = 256
+# Random graphs: how many, and how many nodes at least or links, both ways, at most.
+N_RANDOM = 24
+RANDOM_NODES = 128
+RANDOM_LINKS = 5_000
 # Deviations beyond the usual that chance may go, at one number of clusters and of all the best.
-DEVIATIONS = 1.0
+DEVIATIONS = 2.0
 LUCK = 2.0
 # Links from a node to itself, or to the same node twice, are tied anew so many times.
 RETIES = 30
@@ -32,13 +33,12 @@ class Chance(NamedTuple):
     """The prices, as shares of the unit, that keep random graphs below 2, 3, ... clusters."""
 
     price: np.ndarray
-    n_nodes: int  # of the graph itself
+    share: float  # the nodes of a random graph per node of the graph itself
     luck: float  # what a plateau must exceed beyond these prices
 
     def of(self, n_clusters: np.ndarray) -> np.ndarray:
         """Return the prices at which random graphs have as many clusters for their size."""
-        share = min(1.0, RANDOM_NODES / self.n_nodes)
-        at = np.ceil(n_clusters * share).astype(np.int64) - 2
+        at = np.ceil(n_clusters * self.share).astype(np.int64) - 2
         return self.price[np.clip(at, 0, len(self.price) - 1)]
 
     def firmness(self, found: Steps) -> np.ndarray:
@@ -51,7 +51,7 @@ class Chance(NamedTuple):
         return (found.high[1:] - firm) * (1 - 1 / k)
 
 
-NO_CHANCE = Chance(np.zeros(1), 1, 0.0)
+NO_CHANCE = Chance(np.zeros(1), 1.0, 0.0)
 
 
 def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
@@ -60,16 +60,24 @@ def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
     Some of them have pieces that hang by a single link; the median and the median deviation tell
     what is usual.
     """
-    n_clusters = np.arange(2, max(3, min(graph.n_nodes, RANDOM_NODES)))
+    n_random = _n_random(graph)
+    n_clusters = np.arange(2, max(3, n_random))
     shown = [_random_steps(graph, random) for _ in range(N_RANDOM)]
     prices = np.full((N_RANDOM, len(n_clusters)), SHARES[-1])
     for row, found in zip(prices, shown, strict=True):
         place = np.searchsorted(found.n_clusters, n_clusters)
         known = place < len(found.high)
         row[known] = found.high[place[known]]
-    chance = Chance(_beyond(prices, DEVIATIONS), min(graph.n_nodes, RANDOM_NODES), 0.0)
+    chance = Chance(_beyond(prices, DEVIATIONS), 1.0, 0.0)
     lucky = [chance.firmness(found).max(initial=0.0) for found in shown]
-    return Chance(chance.price, graph.n_nodes, float(_beyond(np.array(lucky), LUCK)))
+    luck = float(_beyond(np.array(lucky), LUCK))
+    return Chance(chance.price, n_random / graph.n_nodes, luck)
+
+
+def _n_random(graph: Graph) -> int:
+    """Return how many nodes a random graph has: the fewer links each, the more."""
+    enough = max(RANDOM_NODES, RANDOM_LINKS * graph.n_nodes // len(graph.links))
+    return min(graph.n_nodes, enough)
 
 
 def _beyond(values: np.ndarray, deviations: float) -> np.ndarray:
@@ -86,7 +94,7 @@ def _random_steps(graph: Graph, random: np.random.RandomState) -> Steps:
 
 def random_graph(graph: Graph, random: np.random.RandomState) -> Graph:
     """Tie the ends of a graph's links, or those at some of its nodes, together at random."""
-    n = min(graph.n_nodes, RANDOM_NODES)
+    n = _n_random(graph)
     chosen = np.sort(random.choice(graph.n_nodes, n, replace=False))
     degree = np.diff(graph.indptr)[chosen]
     node = np.repeat(np.arange(n), degree)
