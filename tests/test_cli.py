@@ -370,7 +370,7 @@ def test_progress_tells_each_pass():
     estimator = DPMeans(3.0)
     if not hasattr(estimator, "set_callbacks"):
         pytest.skip("this scikit-learn has no callbacks")
-    follow(estimator, said.append)
+    follow(estimator, said.append, (100, 2))
     rng = np.random.default_rng(5)
     estimator.fit(np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(40, 1, (50, 2))]))
     assert 0 < len(said) <= estimator.n_iter_
@@ -382,7 +382,7 @@ def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypa
     def interrupt(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("countless.cli.run.summarize_clusters", interrupt)
+    monkeypatch.setattr("countless.cli.data.summarize_clusters", interrupt)
     result = run("fit", flowers, "--exclude", "group", code=130)
     assert result.stderr.endswith("interrupted\n")
     assert list(tmp_path.iterdir()) == [flowers]
@@ -392,7 +392,7 @@ def test_errors_of_the_program_keep_their_traceback(run, flowers, monkeypatch):
     def fail(*arguments, **settings):
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr("countless.cli.run.summarize_clusters", fail)
+    monkeypatch.setattr("countless.cli.data.summarize_clusters", fail)
     with pytest.raises(ZeroDivisionError, match="a fault"):
         run("fit", flowers, "--exclude", "group")
 

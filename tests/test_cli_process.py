@@ -96,9 +96,9 @@ def test_interrupt(tmp_path):
     )
     assert process.stdin is not None
     assert process.stderr is not None
-    process.stdin.write(ROWS)  # and no end: the command waits for more
+    # No end, and more than a pipe holds: when all is written the command has begun to read.
+    process.stdin.write(ROWS + "1,2\n" * 2**18)
     process.stdin.flush()
-    time.sleep(3)
     process.send_signal(signal.SIGINT)
     assert process.stderr.read().strip() == "interrupted"
     assert process.wait(timeout=60) == 130

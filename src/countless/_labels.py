@@ -1,5 +1,7 @@
 """Numbering clusters: every clustering is told in the same numbers."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -24,3 +26,10 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order))
     return names[order], number[inverse]
+
+
+def look_up(table: np.ndarray, labels: Any) -> Any:
+    """Return what a table has for each label: an array, or a Dask array for one."""
+    if isinstance(labels, np.ndarray):
+        return table[labels]
+    return labels.map_blocks(lambda block: table[block], dtype=table.dtype)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from countless import DPMeans
 from countless.hard.divergence import DIVERGENCES
-from countless.rows import memory
+from countless.rows import home
+from countless.rows.survey import hash_uniform
 
 
 def divergence_from(x, center, name):
@@ -133,7 +134,8 @@ def test_farthest_order_does_not_depend_on_the_rows_order(seed, n_rows, penalty)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_order_is_the_serial_loop_over_shuffled_rows(seed):
     X = table(seed, 150, 2, "sqeuclidean")
-    turn = np.argsort(np.random.RandomState(seed).permutation(150))
+    drawn = np.random.RandomState(seed).randint(2**31 - 1)
+    turn = np.argsort(hash_uniform(np.arange(150, dtype=np.uint64), drawn))
     model = DPMeans(2.0, refine=False, order="random", random_state=seed).fit(X)
     labels = np.empty(150, dtype=int)
     labels[turn] = serial_loop(X[turn], 2.0)[0]
@@ -150,7 +152,7 @@ def test_random_order_depends_on_the_seed_alone():
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
-    monkeypatch.setattr(memory, "LARGEST_BLOCK", 64)  # so that there are many blocks
+    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)  # so that there are many blocks
     X = table(3, 3000, 4, "sqeuclidean")
     X = sp.csr_matrix(X) if sparse else X
     one, three = (DPMeans(40.0, refine=refine, n_jobs=n).fit(X) for n in (1, 3))
@@ -160,7 +162,7 @@ def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
 
 
 def test_many_blocks_equal_the_serial_loop(monkeypatch):
-    monkeypatch.setattr(memory, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
     X = table(5, 700, 2, "sqeuclidean")
     model = DPMeans(1.5, refine=False, n_jobs=2).fit(X)
     assert np.array_equal(model.labels_, by_first_appearance(serial_loop(X, 1.5)[0]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from countless import HDPMeans
 from countless.hard import hdp_algorithm2
-from countless.rows import memory
+from countless.rows import home
 
 
 def serial_loop(X, group, local_penalty, global_penalty, max_iter=300):
@@ -108,7 +108,7 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     X, group = draw(7, 900, 2, 40)
     models = []
     for n_jobs in (1, 3):
-        monkeypatch.setattr(memory, "LARGEST_BLOCK", 64)
+        monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
         monkeypatch.setattr(hdp_algorithm2, "MEASURED_VALUES", 256)
         monkeypatch.setattr(hdp_algorithm2, "ROOM", 1)  # tables have to grow
         models.append(HDPMeans(0.5, 0.8, refine=False, n_jobs=n_jobs).fit(X, groups=group))

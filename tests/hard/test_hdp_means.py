@@ -237,3 +237,22 @@ def test_penalties_name_a_bad_number(name, value):
     numbers = {"n_local": 2, "n_global": 3} | {name: value}
     with pytest.raises(ValueError, match=f"{name} must be a whole number from 1 to .* 40"):
         hdp_penalties(np.random.RandomState(0).standard_normal((40, 2)), None, **numbers)
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+@pytest.mark.parametrize("settings", [{}, {"local_penalty": 3.0, "global_penalty": 9.0}])
+def test_rows_in_a_file_give_the_answer_of_rows_in_memory(tmp_path, side_by_side, settings):
+    random = np.random.RandomState(1)
+    centers = 6 * random.standard_normal((5, 3))
+    groups = np.repeat(np.arange(8), 60)
+    X = centers[(groups + random.randint(2, size=480)) % 5] + random.standard_normal((480, 3))
+    if not side_by_side:
+        shuffle = random.permutation(480)
+        X, groups = X[shuffle], groups[shuffle]
+    np.save(tmp_path / "rows.npy", X)
+    here = HDPMeans(**settings, random_state=0).fit(X, groups=groups)
+    there = HDPMeans(**settings, random_state=0).fit(tmp_path / "rows.npy", groups=groups)
+    assert np.array_equal(here.labels_, there.labels_)
+    assert np.array_equal(here.cluster_centers_, there.cluster_centers_)
+    assert here.objective_history_.tolist() == there.objective_history_.tolist()
+    assert np.array_equal(here.predict(X, groups), there.predict(tmp_path / "rows.npy", groups))

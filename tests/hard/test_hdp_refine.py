@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from countless import DPMeans, HDPMeans
 from countless.hard import hdp_choice, hdp_refine
-from countless.hard.divergence import get_divergence
 from countless.hard.hdp_groups import check_groups
 from countless.hard.hdp_refine import Refiner, refine
-from countless.rows import open_rows
+from countless.hard.hdp_rows import open_grouped
 
 
 def objective(X, group, labels, local_penalty, global_penalty):
@@ -83,7 +82,7 @@ def test_every_move_keeps_its_promise(seed):
     starts = check_groups(group, 120).sorted()[1]
     random = np.random.RandomState(seed)
     local, everywhere = random.uniform(0.5, 6), random.uniform(0.5, 30)
-    with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
+    with open_grouped(X, None, None) as rows:
         labels = random.randint(7, size=120).astype(np.int32)
         refiner = Refiner(rows, starts, labels, local, everywhere)
         moves = (refiner.settle, refiner.split, refiner.merge, refiner.move_locals,
@@ -111,7 +110,7 @@ def test_each_move_finds_what_it_is_for(move):
         "move_halves": [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0],
         "move_rows": [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1],
     }[move]
-    with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
+    with open_grouped(X, None, None) as rows:
         refiner = Refiner(rows, starts, np.array(wrong, dtype=np.int32), 1.0, 3.0)
         refiner.own[:] = np.square(X - refiner.means[refiner.state.labels] - rows.origin).sum(1)
         for _ in range(3):
@@ -188,7 +187,7 @@ def test_one_data_set_is_dp_means_at_the_sum_of_the_penalties(seed):
 
 def test_stops_at_max_iter():
     X, _, group = shared_sets(0)
-    with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
+    with open_grouped(X, None, None) as rows:
         starts = check_groups(group, len(X)).sorted()[1]
         zeros = np.zeros(len(X), dtype=np.int32)
         found = refine(rows, starts, zeros, 8.0, 30.0, tol=0.0, max_iter=2)

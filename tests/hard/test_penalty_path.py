@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from countless.hard.divergence import DIVERGENCES, get_divergence
 from countless.hard.micro import FEW_ROWS, micro_clusters, sample_positions
 from countless.hard.penalty import penalty_path
+from countless.rows import open_rows
 
 
 def objective(X, labels, penalty, weight=None):
@@ -232,7 +233,8 @@ def test_a_path_can_be_pickled(blobs):
 
 def test_micro_clusters_count_every_row(long_table):
     weight = np.random.default_rng(0).integers(0, 3, len(long_table)).astype(float)
-    items = micro_clusters(long_table, weight, get_divergence("sqeuclidean"), seed=1)
+    with open_rows(long_table, weight, get_divergence("sqeuclidean")) as rows:
+        items = micro_clusters(rows, seed=1)
     np.testing.assert_allclose(items.weight, np.bincount(items.labels, weights=weight))
     for column in range(long_table.shape[1]):
         sums = np.bincount(items.labels, weights=weight * long_table[:, column])

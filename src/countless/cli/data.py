@@ -1,16 +1,20 @@
 """From the user's data to the matrix that is clustered, with a word on everything done to it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import metrics
 from ..io.columns import Roles, examine_columns
-from ..io.plan import Plan, plan_preparation, row_groups, row_weights
-from ..io.prepare import Feature
+from ..io.errors import InputError
+from ..io.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
+from ..io.prepare import Feature, Preparation
 from ..io.table import Column, Numbers, Table, counted, shortest
+from ..io.write import Content, labels_csv
+from ..report.summary import ClusterSummary, summarize_clusters
 from ..report.text import columns_view
 from .screen import Screen
 
@@ -20,6 +24,40 @@ MOST_GROUPS = 50
 _GROUP_NAMES = {"class", "group", "label", "species", "target", "y"}
 _ROW = re.compile(r"\brow (\d+)\b")
 _COLUMN = re.compile(r"\bcolumn (\d+)\b")
+
+
+class Cells(NamedTuple):
+    """The table's own text at some positions of the matrix."""
+
+    text: Mapping[int, Mapping[str, str]]
+    rows: Sequence[int] | np.ndarray  # the place in the table of each position of the matrix
+    naming: str | None  # the column that names the rows
+
+    def cell(self, row: int, column: str) -> str:
+        """Return the text of one cell."""
+        return self.text[row][column]
+
+    def row_name(self, row: int) -> str:
+        """Return what a person would call a row."""
+        name = self.cell(row, self.naming) if self.naming else ""
+        if len(name) > LONGEST_NAME:
+            name = f"{name[: LONGEST_NAME - 1].rstrip()}…"
+        return name or f"row {self.rows[row] + 1}"
+
+
+def cell_text(table: Table, row: int, column: str) -> str:
+    """Return the text of one cell; a gap is the empty text.
+
+    Examples
+    --------
+    >>> cell_text(Table("t", {"x": Numbers(np.array([0.5]))}, n_rows=1), 0, "x")
+    '0.5'
+    """
+    found = table.columns[column]
+    if isinstance(found, Numbers):
+        return "" if np.isnan(found.values[row]) else shortest(found.values[row])
+    words = table.words(column)
+    return words.levels[words.codes[row]] if words.codes[row] >= 0 else ""
 
 
 class Data(NamedTuple):
@@ -36,34 +74,73 @@ class Data(NamedTuple):
         """The rows to cluster."""
         return self.plan.prepared.matrix
 
-    def cell(self, row: int, column: str) -> str:
-        """Return the table's own text at a position of the matrix."""
-        at = self.plan.prepared.rows[row]
-        found = self.table.columns[column]
-        if isinstance(found, Numbers):
-            return "" if np.isnan(found.values[at]) else shortest(found.values[at])
-        words = self.table.words(column)
-        return words.levels[words.codes[at]] if words.codes[at] >= 0 else ""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and features are clustered."""
+        return self.matrix.shape
 
-    def row_name(self, row: int) -> str:
-        """Return what a person would call the row at a position of the matrix."""
-        place = f"row {self.plan.prepared.rows[row] + 1}"
+    @property
+    def rows(self) -> np.ndarray:
+        """The places of these rows in the table."""
+        return self.plan.prepared.rows
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the matrix was made."""
+        return self.plan.preparation
+
+    @property
+    def columns(self) -> list[ColumnReport]:
+        """What each column of the table is, and what was done with it."""
+        return self.plan.columns
+
+    def summarize(self, labels: np.ndarray) -> list[ClusterSummary]:
+        """Describe every cluster."""
+        features = self.preparation.features()
+        return summarize_clusters(self.matrix, labels, features, weight=self.weight)
+
+    def cells(self, rows: Sequence[int]) -> Cells:
+        """Return the table's own text at some positions of the matrix."""
         naming = self.roles.id or next(
-            (column.name for column in self.plan.columns if column.kind == "identifier"), None
+            (column.name for column in self.columns if column.kind == "identifier"), None
         )
-        name = self.cell(row, naming) if naming else ""
-        if len(name) > LONGEST_NAME:
-            name = f"{name[: LONGEST_NAME - 1].rstrip()}…"
-        return name or place
+        names = {column.name for column in self.columns if column.used} | {naming} - {None}
+        return Cells(
+            {
+                row: {name: cell_text(self.table, int(self.rows[row]), name) for name in names}
+                for row in rows
+            },
+            self.rows,
+            naming,
+        )
 
-    def ids(self) -> tuple[str, list[str]] | None:
-        """Return what names the rows in files, when a column was chosen for it."""
-        return (self.roles.id, self.table.words(self.roles.id).words()) if self.roles.id else None
+    def labels_csv(self, labels: np.ndarray) -> Content:
+        """Return the labels file."""
+        name = self.roles.id
+        ids = (name, self.table.words(name).words()) if name else None
+        return labels_csv(labels, self.rows, self.table.n_rows, ids)
+
+    def agreement(self, labels: np.ndarray) -> dict[str, Any] | None:
+        """Compare the clusters with a column that was kept aside for that."""
+        if self.roles.compare is None:
+            return None
+        codes = self.table.words(self.roles.compare).codes[self.rows]
+        known = codes >= 0
+        if not known.any():
+            raise InputError(f"column {self.roles.compare!r} is empty: nothing to compare with")
+        truth, found = codes[known], labels[known]
+        return {
+            "column": self.roles.compare,
+            "rows": int(known.sum()),
+            "normalized_mutual_information": metrics.normalized_mutual_info_score(truth, found),
+            "adjusted_rand": metrics.adjusted_rand_score(truth, found),
+            "purity": metrics.purity(truth, found),
+        }
 
     def hints(self) -> list[str]:
         """Return what a user may want to say about columns that were taken at face value."""
         hints = []
-        for name in (column.name for column in self.plan.columns if column.used):
+        for name in (column.name for column in self.columns if column.used):
             if looks_like_groups(name, self.table.columns[name]):
                 hints.append(
                     f"column {name!r} took part; if it holds known groups, leave it out by "
@@ -78,8 +155,7 @@ class Data(NamedTuple):
 
     def in_table_terms(self, error: Exception) -> str:
         """Return an estimator's complaint about the matrix as one about the table."""
-        features = self.plan.preparation.features()
-        return in_table_terms(str(error), self.plan.prepared.rows, features)
+        return in_table_terms(str(error), self.rows, self.preparation.features())
 
     def record(self) -> dict[str, Any]:
         """Return what was read and done, for the run record."""
@@ -88,14 +164,14 @@ class Data(NamedTuple):
             "format": self.table.format,
             "sha256": self.table.sha256,
             "rows": self.table.n_rows,
-            "rows_used": len(self.plan.prepared.rows),
+            "rows_used": len(self.rows),
             "features": self.matrix.shape[1],
-            "gaps": self.plan.preparation.gaps,
-            "columns": self.plan.columns,
+            "gaps": self.preparation.gaps,
+            "columns": self.columns,
         }
 
 
-def in_table_terms(message: str, rows: np.ndarray, features: Sequence[Feature]) -> str:
+def in_table_terms(message: str, rows: np.ndarray | range, features: Sequence[Feature]) -> str:
     """Name the table's row and column in an error that counts those of the matrix.
 
     Examples
@@ -156,13 +232,18 @@ def prepare_data(
         groups = row_groups(table, roles.group, rows)
         plan = plan._replace(preparation=replace(plan.preparation, group=roles.group))
     data = Data(table, roles, plan, None if weight is None else weight[rows], groups)
-    screen.show(
-        f"{table.source}: {counted(table.n_rows, 'row')}, {counted(len(table.columns), 'column')}",
-        columns_view(plan.columns),
-    )
-    if len(rows) < table.n_rows:
-        screen.show(
-            f" left out: {counted(table.n_rows - len(rows), 'row')} with gaps; used: {len(rows)}"
-        )
+    show_columns(screen, table.source, table.n_rows, len(rows), plan.columns)
     screen.show("")
     return data
+
+
+def show_columns(
+    screen: Screen, source: str, n_rows: int, n_used: int, columns: Sequence[ColumnReport]
+) -> None:
+    """Say what was read and what was done with it."""
+    screen.show(
+        f"{source}: {counted(n_rows, 'row')}, {counted(len(columns), 'column')}",
+        columns_view(columns),
+    )
+    if n_used < n_rows:
+        screen.show(f" left out: {counted(n_rows - n_used, 'row')} with gaps; used: {n_used}")

@@ -100,7 +100,7 @@ def run_graph(screen: Screen, edges: Edges, estimator: Any, request: Request) ->
     )
     with screen.step("fit", f"clustering {len(edges.names)} nodes by {request.method}") as say:
         if screen.err.is_terminal:
-            follow(estimator, say)
+            follow(estimator, say, links.shape)
         try:
             labels = estimator.fit_predict(links)
         except ValueError as error:

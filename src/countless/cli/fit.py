@@ -6,17 +6,10 @@ from typing import Any
 
 import click
 
-from .options import (
-    column_options,
-    data_choices,
-    force_option,
-    jobs_option,
-    json_option,
-    quiet_option,
-    reading_options,
-    seed_option,
-)
-from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
+from .options import data_choices, data_options, open_data
+from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE
+
+BLOCK_ROWS = 10_000
 
 
 @click.command(short_help="Cluster the rows of a table.")
@@ -48,20 +41,35 @@ from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS
 )
 @click.option("--plot", is_flag=True, help="Draw the penalty path, too (path.png).")
 @click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Save the run there every few passes; the same command goes on from it.",
+)
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Take in rows from standard input as they come, until they end or Ctrl-C.",
+)
+@click.option(
+    "--block-rows",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Rows of a stream that are taken in at once; 10000 by default. The first block decides "
+    "penalty, scale and kinds of columns.",
+)
+@click.option(
     "--group", metavar="NAME", help="The column that tells the data set, or batch, of each row."
 )
 @click.option(
     "--compare", metavar="NAME", help="A column of known groups: kept out, compared afterwards."
 )
-@column_options
-@reading_options
-@seed_option
-@jobs_option
-@json_option
-@quiet_option
-@force_option
+@data_options
 def fit(data: str, **options: Any) -> None:
     """Cluster the rows of DATA: a CSV, TSV, Parquet or npy file, or - for standard input.
+
+    A table that does not fit in memory stays on disk (--out-of-core) or on a cluster (--dask);
+    rows that keep coming are a --stream.
 
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
     model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
@@ -72,7 +80,6 @@ def fit(data: str, **options: Any) -> None:
     """
     from ..io.errors import InputError
     from ..io.write import check_free
-    from .data import prepare_data
     from .edges import read_edges, refuse_row_options, run_graph
     from .picture import need_matplotlib
     from .registry import make_estimator, parse_settings
@@ -88,6 +95,16 @@ def fit(data: str, **options: Any) -> None:
         if "penalty" in parameters:
             raise InputError("the penalty is given twice, by --penalty and by --set")
         parameters["penalty"] = _penalty(options["penalty"], METHODS[method].takes)
+    if options["checkpoint"] is not None:
+        _check_checkpoint(options, method)
+        parameters["checkpoint"] = str(options["checkpoint"])
+    far = "--dask" if options["dask"] else "--out-of-core" if options["out_of_core"] else None
+    if far and method not in OUT_OF_CORE:
+        raise InputError(f"{far} works with {', '.join(OUT_OF_CORE)}, not with {method}")
+    if options["stream"] and (far or options["checkpoint"]):
+        raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
+    if options["block_rows"] and not options["stream"]:
+        raise InputError("--block-rows is for --stream")
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     graph = METHODS[method].takes == "edges"
     if plot:
@@ -100,6 +117,11 @@ def fit(data: str, **options: Any) -> None:
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    if options["stream"]:
+        from .stream import fit_stream
+
+        fit_stream(screen, choices, estimator, request, options["block_rows"] or BLOCK_ROWS)
+        return
     if graph:
         refuse_row_options(choices, method)
         with screen.step("read", f"reading {data}"):
@@ -112,13 +134,9 @@ def fit(data: str, **options: Any) -> None:
             f"{method} does not choose the number of clusters: "
             f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
         )
-    with screen.step("read", f"reading {data}"):
-        table, roles = choices.read()
     divergence = getattr(estimator, "divergence", "sqeuclidean")
-    prepared = prepare_data(
-        screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
-    )
-    run(screen, prepared, estimator, request)
+    with open_data(screen, choices, options, divergence) as prepared:
+        run(screen, prepared, estimator, request)
 
 
 def _penalty(text: str, takes: str) -> float | str:
@@ -136,6 +154,15 @@ def _penalty(text: str, takes: str) -> float | str:
             f"--penalty must be {'0 or more' if takes == 'rows' else 'finite'}; got {text}"
         )
     return penalty
+
+
+def _check_checkpoint(options: dict[str, Any], method: str) -> None:
+    from ..io.errors import InputError
+    from ..io.write import check_free_file
+
+    if "checkpoint" not in METHODS[method].parameters():
+        raise InputError(f"--checkpoint works with dp-means, not with {method}")
+    check_free_file(options["checkpoint"], force=True)
 
 
 def _default_out(data: str) -> Path:

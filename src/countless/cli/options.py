@@ -1,6 +1,7 @@
 """Options that several commands share, and what they become."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -8,7 +9,12 @@ import click
 
 if TYPE_CHECKING:
     from ..io.columns import Roles
+    from ..io.parts import Source
+    from ..io.read import TextStyle
     from ..io.table import Table
+    from .data import Data
+    from .far import FarData
+    from .screen import Screen
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -87,6 +93,17 @@ _COLUMNS = (
     ),
 )
 
+out_of_core_option = click.option(
+    "--out-of-core",
+    is_flag=True,
+    help="Read the table in blocks, for one that does not fit in memory: npy, Parquet, a folder of "
+    "Parquet files, or text.",
+)
+dask_option = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Work on the Dask cluster with its scheduler there; local starts --jobs workers here.",
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -113,9 +130,10 @@ def reading_options(command: Command) -> Command:
     return _with(_READING, command)
 
 
-def column_options(command: Command) -> Command:
-    """Add the options that say which columns to use, and how."""
-    return _with(_COLUMNS, command)
+def data_options(command: Command) -> Command:
+    """Add all that fit and path share: the data, where it stays, and how to print."""
+    own = (out_of_core_option, dask_option, seed_option, jobs_option)
+    return _with((*_COLUMNS, *_READING, *own, json_option, quiet_option, force_option), command)
 
 
 def _with(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
@@ -136,10 +154,25 @@ class Reading:
 
     def read(self, as_text: set[str]) -> "Table":
         """Read the table; the columns in ``as_text`` hold text whatever they look like."""
-        from ..io.read import TextStyle, read_table
+        from ..io.read import read_table
 
-        style = TextStyle(self.delimiter, self.decimal, self.header)
-        return read_table(self.source, format=self.format, style=style, as_text=as_text)
+        return read_table(self.source, format=self.format, style=self.style, as_text=as_text)
+
+    @property
+    def style(self) -> "TextStyle":
+        """How a text table is written."""
+        from ..io.read import TextStyle
+
+        return TextStyle(self.delimiter, self.decimal, self.header)
+
+    def open(self) -> "Source":
+        """Find the parts of a table that is read in blocks."""
+        from ..io.errors import InputError
+        from ..io.parts import open_source
+
+        if self.source == "-":
+            raise InputError("standard input can be read once only; say --stream, or name a file")
+        return open_source(self.source, self.format, self.style)
 
 
 @dataclass(frozen=True)
@@ -159,16 +192,22 @@ class DataChoices:
 
     def read(self) -> "tuple[Table, Roles]":
         """Read the table, and find the columns that were named."""
+        table = self.reading.read(self.as_text())
+        return table, self.roles(table)
+
+    def as_text(self) -> set[str]:
+        """Return the columns that hold text whatever they look like."""
+        words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
+        return words | {name for name in (self.id, self.compare, self.group) if name}
+
+    def roles(self, table: "Table") -> "Roles":
+        """Find the columns that were named."""
         from ..io.columns import Roles, named_columns
 
-        words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
-        table = self.reading.read(
-            words | {name for name in (self.id, self.compare, self.group) if name}
-        )
         for name in (self.id, self.weight, self.compare, self.group):
             if name is not None:
                 table.column(name)
-        roles = Roles(
+        return Roles(
             named_columns(table, self.columns),
             named_columns(table, self.exclude),
             named_columns(table, self.categorical),
@@ -177,7 +216,6 @@ class DataChoices:
             self.compare,
             self.group,
         )
-        return table, roles
 
 
 def data_reading(data: str, options: dict[str, Any]) -> Reading:
@@ -197,3 +235,32 @@ def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
         group=options.pop("group", None),
         **{name: options.pop(name) for name in names},
     )
+
+
+@contextmanager
+def open_data(
+    screen: "Screen", choices: DataChoices, options: dict[str, Any], divergence: Any
+) -> "Iterator[Data | FarData]":
+    """Read the data, or find out where it stays, and say what was done with it."""
+    from contextlib import ExitStack
+
+    settings = {"gaps": choices.gaps, "scale": choices.scale, "divergence": divergence}
+    if not (options["out_of_core"] or options["dask"]):
+        from .data import prepare_data
+
+        with screen.step("read", f"reading {choices.reading.source}"):
+            table, roles = choices.read()
+        yield prepare_data(screen, table, roles, **settings)
+        return
+    from .far import open_far
+
+    source = choices.reading.open()
+    with ExitStack() as stack:
+        cluster = None
+        if options["dask"]:
+            from .dask import open_cluster
+
+            stack.enter_context(screen.hear("countless"))
+            cluster = stack.enter_context(open_cluster(options["dask"], options["jobs"]))
+        far = open_far(screen, source, choices.roles, cluster=cluster, **settings)
+        yield stack.enter_context(far)

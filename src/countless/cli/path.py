@@ -5,16 +5,7 @@ from typing import Any
 
 import click
 
-from .options import (
-    column_options,
-    data_choices,
-    force_option,
-    jobs_option,
-    json_option,
-    quiet_option,
-    reading_options,
-    seed_option,
-)
+from .options import data_choices, data_options, open_data
 
 SHOWN = 10
 
@@ -31,13 +22,7 @@ SHOWN = 10
 @click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the path as a PNG file."
 )
-@column_options
-@reading_options
-@seed_option
-@jobs_option
-@json_option
-@quiet_option
-@force_option
+@data_options
 def path(data: str, **options: Any) -> None:
     """Show which numbers of clusters the rows of DATA suggest, the clearest first.
 
@@ -47,7 +32,6 @@ def path(data: str, **options: Any) -> None:
     from ..hard.penalty import penalty_path
     from ..io.errors import InputError
     from ..io.write import check_free_file, write_file
-    from .data import prepare_data
     from .picture import need_matplotlib, path_picture
     from .screen import Screen
 
@@ -57,31 +41,29 @@ def path(data: str, **options: Any) -> None:
         need_matplotlib()
         check_free_file(picture, options["force"])
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    with screen.step("read", f"reading {data}"):
-        table, roles = choices.read()
     divergence = options["divergence"]
-    prepared = prepare_data(
-        screen, table, roles, gaps=choices.gaps, scale=choices.scale, divergence=divergence
-    )
-    with screen.step("path", "following the penalty"):
-        try:
-            found = penalty_path(
-                prepared.matrix,
-                sample_weight=prepared.weight,
-                divergence=divergence,
-                random_state=options["seed"],
-                n_jobs=options["jobs"],
-            )
-        except ValueError as error:
-            raise InputError(prepared.in_table_terms(error)) from error
+    with open_data(screen, choices, options, divergence) as prepared:
+        with screen.step("path", "following the penalty"):
+            try:
+                found = penalty_path(
+                    prepared.matrix,
+                    sample_weight=prepared.weight,
+                    divergence=divergence,
+                    random_state=options["seed"],
+                    n_jobs=options["jobs"],
+                )
+            except ValueError as error:
+                raise InputError(prepared.in_table_terms(error)) from error
+        record = prepared.record()
+        hints = prepared.hints()
     if picture is not None:
         write_file(picture, path_picture(found), force=options["force"])
     _show(screen, found)
-    for hint in prepared.hints():
+    for hint in hints:
         screen.note(hint)
     screen.finish(
         {
-            "input": prepared.record(),
+            "input": record,
             "n_clusters": found.n_clusters,
             "penalty": found.penalty,
             "confidence": found.confidence,

@@ -1,11 +1,25 @@
 """``countless predict``: the clusters of new rows, by a model that was saved."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import data_reading, force_option, json_option, quiet_option, reading_options
+from .options import (
+    data_reading,
+    force_option,
+    json_option,
+    out_of_core_option,
+    quiet_option,
+    reading_options,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..io.prepare import Preparation
+    from ..io.table import Table
 
 
 @click.command(short_help="Label new rows by a saved model.")
@@ -24,6 +38,7 @@ from .options import data_reading, force_option, json_option, quiet_option, read
     help="Empty cells; by default as when the model was fitted.",
 )
 @reading_options
+@out_of_core_option
 @json_option
 @quiet_option
 @force_option
@@ -33,15 +48,11 @@ def predict(model: str, data: str, **options: Any) -> None:
     The columns are found by name and prepared as they were for the fit; a row that is left out for
     its gaps has an empty label.
     """
-    import numpy as np
-
     from ..io.errors import InputError
     from ..io.model_file import load_model
-    from ..io.plan import row_groups
     from ..io.prepare import CategoricalStep
     from ..io.table import counted, listing
-    from ..io.write import check_free_file, labels_csv, write_file
-    from .data import in_table_terms
+    from ..io.write import check_free_file, write_file
     from .screen import Screen
 
     out: Path | None = options["out"]
@@ -52,48 +63,106 @@ def predict(model: str, data: str, **options: Any) -> None:
         estimator, preparation = load_model(model)
     if preparation is None:
         raise InputError(f"{model} was saved without the preparation of a table")
+    id_, in_blocks = options["id_"], options["out_of_core"]
     words = {step.name for step in preparation.steps if isinstance(step, CategoricalStep)}
-    if preparation.group is not None:
-        words.add(preparation.group)
-    id_ = options["id_"]
+    words |= {name for name in (preparation.group, id_) if name}
+    used = [step.name for step in preparation.steps]
+    aside = [name for name in (id_, preparation.group) if name]
+    reading = data_reading(data, options)
     with screen.step("read", f"reading {data}"):
-        table = data_reading(data, options).read(words | ({id_} if id_ else set()))
-        ids = (id_, table.words(id_).words()) if id_ else None
-        prepared = preparation.apply(table, options["gaps"])
-        extra = {}
-        if preparation.group is not None:
-            extra["groups"] = row_groups(table, preparation.group, prepared.rows)
-    for note in prepared.notes:
-        screen.warn(note)
-    used = {step.name for step in preparation.steps}
-    aside = (id_, preparation.group)
-    if unused := [name for name in table.columns if name not in used and name not in aside]:
+        source = reading.open() if in_blocks else None
+        first = next(source.tables())[1] if source else reading.read(words)
+        tables = source.tables([*used, *aside], words) if source else iter([(0, first)])
+        name = source.name if source else first.source
+    if id_:
+        first.column(id_)
+    if unused := [column for column in first.columns if column not in {*used, *aside}]:
         screen.note(f"columns that the model does not use: {listing(unused)}")
-    with screen.step("predict", f"labelling {len(prepared.rows)} rows"):
-        try:
-            labels = np.asarray(estimator.predict(prepared.matrix, **extra))
-        except ValueError as error:
-            message = in_table_terms(str(error), prepared.rows, preparation.features())
-            raise InputError(f"{table.source}: {message}") from error
-    content = labels_csv(labels, prepared.rows, table.n_rows, ids)
-    sizes = dict(zip(*np.unique(labels, return_counts=True), strict=True))
+    predictor = _Predictor(screen, name, estimator, preparation, options["gaps"], id_)
+    pieces = predictor.pieces(tables, keep=screen.as_json and not in_blocks)
     if out is not None:
-        write_file(out, content, force=options["force"])
-        screen.show(
-            f"{counted(len(labels), 'row')} in {counted(len(sizes), 'cluster')}; wrote {out}"
-        )
-    elif not screen.as_json:
-        click.echo(content, nl=False)
-    every: list[int | None] = [None] * table.n_rows
-    for row, label in zip(prepared.rows.tolist(), labels.tolist(), strict=True):
-        every[row] = label
-    screen.finish(
-        {
-            "source": table.source,
-            "sha256": table.sha256,
-            "rows": table.n_rows,
-            "sizes": {int(label): int(size) for label, size in sizes.items()},
-            "labels": every,
-            "warnings": screen.warnings,
-        }
-    )
+        with screen.step("predict", "labelling the rows"):
+            write_file(out, pieces, force=options["force"])
+        sizes = counted(len(predictor.sizes), "cluster")
+        screen.show(f"{counted(predictor.n_used, 'row')} in {sizes}; wrote {out}")
+    else:
+        for piece in pieces:
+            if not screen.as_json:
+                click.echo(piece, nl=False)
+    record = {
+        "source": name,
+        "sha256": source.digest() if source else first.sha256,
+        "rows": predictor.n_rows,
+        "sizes": dict(sorted(predictor.sizes.items())),
+        "warnings": screen.warnings,
+    }
+    screen.finish(record if in_blocks else record | {"labels": predictor.labels})
+
+
+class _Predictor:
+    """Labels tables, one after the other, and counts what it gave."""
+
+    def __init__(
+        self,
+        screen: Any,
+        source: str,
+        estimator: Any,
+        preparation: "Preparation",
+        gaps: str | None,
+        id_: str | None,
+    ) -> None:
+        self._screen, self._source, self._id = screen, source, id_
+        self._estimator, self._preparation, self._gaps = estimator, preparation, gaps
+        self.n_rows = self.n_used = 0
+        self.sizes: dict[int, int] = {}
+        self.labels: list[int | None] = []  # of all rows, where they are kept
+
+    def pieces(self, tables: "Iterator[tuple[int, Table]]", *, keep: bool) -> Iterator[bytes]:
+        """Give the labels file, table by table."""
+        import numpy as np
+
+        from ..io.errors import InputError
+        from ..io.write import label_lines, labels_header
+
+        header = labels_header(self._id or "row")
+        for at, table in tables:
+            rows, labels = self._label(at, table)
+            found = zip(*np.unique(labels, return_counts=True), strict=True)
+            for label, size in found:
+                self.sizes[int(label)] = self.sizes.get(int(label), 0) + int(size)
+            self.n_rows, self.n_used = self.n_rows + table.n_rows, self.n_used + len(labels)
+            if keep:
+                every = np.full(table.n_rows, None, dtype=object)
+                every[rows] = labels.tolist()
+                self.labels += every.tolist()
+            names = table.words(self._id).words() if self._id else None
+            names = names or range(at + 1, at + table.n_rows + 1)
+            yield header + label_lines(labels, rows, table.n_rows, names)
+            header = b""
+        if not self.n_used:
+            raise InputError(f"every row of {self._source} has a gap; say --gaps impute")
+
+    def _label(self, at: int, table: "Table") -> "tuple[np.ndarray, np.ndarray]":
+        """Return the places of the rows that have a label, and their labels."""
+        import numpy as np
+
+        from ..io.errors import InputError, shift_rows
+        from ..io.plan import row_groups
+        from .data import in_table_terms
+
+        extra = {}
+        with shift_rows(at):
+            prepared = self._preparation.apply(table, self._gaps)
+            if (group := self._preparation.group) is not None:
+                extra["groups"] = row_groups(table, group, prepared.rows)
+        for note in prepared.notes:
+            self._screen.warn(note)
+        if not len(prepared.rows):
+            return prepared.rows, np.empty(0, dtype=np.int64)
+        try:
+            labels = self._estimator.predict(prepared.matrix, **extra)
+        except ValueError as error:
+            features = self._preparation.features()
+            message = in_table_terms(str(error), prepared.rows + at, features)
+            raise InputError(f"{self._source}: {message}") from error
+        return prepared.rows, np.asarray(labels)

@@ -1,26 +1,57 @@
 """Progress of a fit, pass by pass, through scikit-learn's callbacks where it has them."""
 
+import math
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ..io.table import counted
 from ..report.plain import number
 
+SHOWN_GAINS = 3  # passes whose gains tell how fast the objective settles
+
 
 class PassProgress:
     """A scikit-learn callback that says after each pass how far a fit has come.
 
+    Parameters
+    ----------
+    say : callable
+        Told a line after each pass.
+    n_rows : int
+        Rows that a pass looks at.
+    max_iter : int, optional
+        Passes at most.
+    tol : float, default=0.0
+        The share of the objective below which a pass gains too little to go on.
+    clock : callable
+        The time in seconds.
+
     Examples
     --------
-    >>> progress = PassProgress(print)
-    >>> progress.on_fit_task_end(
-    ...     None, None, metadata={"pass": 2, "n_clusters": 3, "objective": 12.5}
-    ... )
-    pass 2, 3 clusters, objective 12.5
+    >>> times = iter([7.0, 9.0])
+    >>> progress = PassProgress(print, n_rows=3_000_000, max_iter=5, clock=lambda: next(times))
+    >>> for n, objective in ((1, 14.5), (2, 12.5)):
+    ...     found = {"pass": n, "n_clusters": 3, "objective": objective}
+    ...     progress.on_fit_task_end(None, None, metadata=found)
+    pass 1, 3 clusters, objective 14.5
+    pass 2, 3 clusters, objective 12.5, 2.0 s a pass, 1.5 M rows/s, at most 6 s left
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        *,
+        n_rows: int,
+        max_iter: int | None = None,
+        tol: float = 0.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.say = say
+        self._n_rows, self._max_iter, self._tol, self._clock = n_rows, max_iter, tol, clock
+        self._last = self._seconds = 0.0
+        self._objectives: list[float] = []
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing is needed before a fit."""
@@ -35,19 +66,90 @@ class PassProgress:
         self, estimator: Any, context: Any, *, metadata: Any = None, **details: Any
     ) -> None:
         """Say what a pass came to; other tasks than passes say nothing."""
-        if metadata and "pass" in metadata:
-            clusters = counted(metadata["n_clusters"], "cluster")
-            objective = number(metadata["objective"])
-            self.say(f"pass {metadata['pass']}, {clusters}, objective {objective}")
+        if not metadata or "pass" not in metadata:
+            return
+        now = self._clock()
+        took, self._last = now - self._last, now
+        line = (
+            f"pass {metadata['pass']}, {counted(metadata['n_clusters'], 'cluster')}, "
+            f"objective {number(metadata['objective'])}"
+        )
+        # The time before the first is not that of a pass: the penalty was read from the data then.
+        if self._objectives:
+            self._seconds = (self._seconds + took) / 2 if self._seconds else took
+            rate = _rate(self._n_rows / max(took, 1e-9))
+            line += f", {self._seconds:.1f} s a pass, {rate} rows/s"
+        self._objectives = [*self._objectives[-SHOWN_GAINS:], metadata["objective"]]
+        if self._seconds:
+            line += f", {self._time_left(metadata['pass'])}"
+        self.say(line)
+
+    def _time_left(self, n_passes: int) -> str:
+        passes = passes_left(self._objectives, self._tol)
+        most = math.inf if self._max_iter is None else max(0, self._max_iter - n_passes)
+        if passes is not None and passes < most:
+            return f"about {duration(passes * self._seconds)} left"
+        if math.isinf(most):
+            return "time left unknown"
+        return f"at most {duration(most * self._seconds)} left"
 
 
-def follow(estimator: Any, say: Callable[[str], None]) -> None:
-    """Have an estimator say how far it has come, where it can.
+def passes_left(objectives: list[float], tol: float) -> int | None:
+    """Tell how many passes are left until one gains less than ``tol``; None where nobody knows.
+
+    Gains that shrink by the same factor from pass to pass are taken to go on so; gains that do not
+    shrink tell nothing, and without a ``tol`` there is no end to foresee.
+
+    Examples
+    --------
+    >>> passes_left([180.0, 140.0, 120.0, 110.0], tol=0.03)
+    2
+    >>> passes_left([130.0, 120.0, 110.0, 100.0], tol=0.001) is None
+    True
+    """
+    gains = [before - after for before, after in pairwise(objectives)]
+    if tol <= 0 or len(gains) < 2 or min(gains) <= 0 or gains[-1] >= gains[0]:
+        return None
+    enough = tol * abs(objectives[-1])
+    factor = (gains[-1] / gains[0]) ** (1 / (len(gains) - 1))
+    return max(1, math.ceil(math.log(enough / gains[-1]) / math.log(factor)))
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person says it.
+
+    Examples
+    --------
+    >>> duration(0.2), duration(70), duration(600), duration(9000)
+    ('1 s', '70 s', '10 min', '2.5 h')
+    """
+    if seconds <= 90:
+        return f"{max(1, math.ceil(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _rate(per_second: float) -> str:
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if per_second >= size:
+            return f"{per_second / size:.3g}{unit}"
+    return f"{per_second:.3g}"
+
+
+def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -> None:
+    """Have an estimator say how far it has come with so many rows and features, where it can.
 
     Examples
     --------
     >>> from sklearn.cluster import HDBSCAN
-    >>> follow(HDBSCAN(), print)
+    >>> follow(HDBSCAN(), print, (10, 2))
     """
-    if hasattr(estimator, "set_callbacks"):
-        estimator.set_callbacks(PassProgress(say))
+    if not hasattr(estimator, "set_callbacks"):
+        return
+    from ..hard.dp_means import LARGE_TABLE_TOL, SMALL_CELLS, SMALL_ROWS
+
+    tol = getattr(estimator, "tol", 0.0)
+    if tol is None:  # what DPMeans then takes
+        small = shape[0] <= SMALL_ROWS and shape[0] * shape[1] <= SMALL_CELLS
+        tol = 0.0 if small else LARGE_TABLE_TOL
+    max_iter = getattr(estimator, "max_iter", None)
+    estimator.set_callbacks(PassProgress(say, n_rows=shape[0], max_iter=max_iter, tol=tol))

@@ -55,6 +55,7 @@ ESTIMATORS: Mapping[str, Method] = {
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
+OUT_OF_CORE = ("dp-means",)  # what takes tables that are not in memory
 
 _WORDS = {"none": None, "true": True, "false": False}
 

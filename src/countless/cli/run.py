@@ -1,23 +1,25 @@
 """One clustering from a prepared table to the files of a run; ``fit`` and ``demo`` share it."""
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from .. import __version__, metrics
+from .. import __version__
 from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
 from ..io.table import counted
-from ..io.write import labels_csv, write_directory
+from ..io.write import Content, write_directory
 from ..report.plain import how_sure, number
-from ..report.summary import NOISE, ClusterSummary, summarize_clusters
+from ..report.summary import NOISE, ClusterSummary
 from ..report.text import clusters_view
-from .data import Data
+from .data import Cells, Data
+from .far import FarData
 from .picture import path_picture
 from .progress import follow
 from .screen import Screen, to_json
@@ -40,20 +42,19 @@ class Request:
     plot: bool
 
 
-def run(screen: Screen, data: Data, estimator: Any, request: Request) -> None:
+def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
     """Cluster the data, say what was found, and write it down."""
     labels = _fit(screen, data, estimator, request.method)
     with screen.step("summarize", "describing the clusters"):
-        clusters = summarize_clusters(
-            data.matrix, labels, data.plan.preparation.features(), weight=data.weight
-        )
-        agreement = _agreement(data, labels)
-    result = _result(estimator, labels, clusters, data) | {"agreement": agreement}
-    _show(screen, data, clusters, result, request.method)
+        clusters = data.summarize(labels)
+        agreement = data.agreement(labels)
+        cells = data.cells([cluster.typical for cluster in clusters])
+    result = result_of(estimator, clusters, cells, data) | {"agreement": agreement}
+    show_result(screen, clusters, cells, result, request.method)
 
-    files = {"labels.csv": _labels(data, labels)}
+    files: dict[str, Content] = {"labels.csv": data.labels_csv(labels)}
     if can_save(estimator):
-        files["model.zip"] = model_bytes(estimator, data.plan.preparation)
+        files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
     if request.plot:
@@ -68,8 +69,8 @@ def run(screen: Screen, data: Data, estimator: Any, request: Request) -> None:
     screen.finish(record)
 
 
-def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
-    n_rows, n_columns = data.matrix.shape
+def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> Any:
+    n_rows, n_columns = data.shape
     extra: dict[str, Any] = {}
     if data.weight is not None:
         if not has_fit_parameter(estimator, "sample_weight"):
@@ -82,38 +83,39 @@ def _fit(screen: Screen, data: Data, estimator: Any, method: str) -> np.ndarray:
     doing = f"clustering {n_rows} rows and {n_columns} features by {method}"
     with screen.step("fit", doing) as say:
         if screen.err.is_terminal:
-            follow(estimator, say)
+            follow(estimator, say, data.shape)
         try:
-            labels = estimator.fit_predict(data.matrix, **extra)
-        except (ValueError, MemoryError) as error:
+            with _resuming(screen, estimator):
+                return estimator.fit_predict(data.matrix, **extra)
+        except (ValueError, MemoryError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
-    return np.asarray(labels)
 
 
-def _agreement(data: Data, labels: np.ndarray) -> dict[str, Any] | None:
-    """Compare the clusters with a column that was kept aside for that."""
-    if data.roles.compare is None:
-        return None
-    codes = data.table.words(data.roles.compare).codes[data.plan.prepared.rows]
-    known = codes >= 0
-    if not known.any():
-        raise InputError(f"column {data.roles.compare!r} is empty: nothing to compare with")
-    truth, found = codes[known], labels[known]
-    return {
-        "column": data.roles.compare,
-        "rows": int(known.sum()),
-        "normalized_mutual_information": metrics.normalized_mutual_info_score(truth, found),
-        "adjusted_rand": metrics.adjusted_rand_score(truth, found),
-        "purity": metrics.purity(truth, found),
-    }
+@contextmanager
+def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
+    """Say what a checkpoint is good for; it is no part of the model."""
+    path = getattr(estimator, "checkpoint", None)
+    if path is None:
+        yield
+        return
+    if Path(path).exists():
+        screen.note(f"going on from {path}")
+    try:
+        yield
+    except KeyboardInterrupt:
+        if Path(path).exists():
+            screen.note(f"the same command goes on from {path}")
+        raise
+    estimator.set_params(checkpoint=None)
 
 
-def _result(
-    estimator: Any, labels: np.ndarray, clusters: list[ClusterSummary], data: Data
+def result_of(
+    estimator: Any, clusters: list[ClusterSummary], cells: Cells, data: Any
 ) -> dict[str, Any]:
+    """Return what was found, for the run record; ``data`` has columns and groups."""
     result: dict[str, Any] = {
         "n_clusters": sum(cluster.label != NOISE for cluster in clusters),
-        "n_noise": int((labels == NOISE).sum()),
+        "n_noise": sum(cluster.size for cluster in clusters if cluster.label == NOISE),
     }
     penalties = ("penalty_", "local_penalty_", "global_penalty_")
     for name in (*penalties, "objective_", "n_iter_", "converged_"):
@@ -126,21 +128,26 @@ def _result(
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
-    used = [column.name for column in data.plan.columns if column.used]
+    used = [column.name for column in data.columns if column.used]
     result["clusters"] = [
         {
             **cluster._asdict(),
-            "typical": int(data.plan.prepared.rows[cluster.typical]) + 1,
-            "typical_values": {name: data.cell(cluster.typical, name) for name in used},
+            "typical": int(cells.rows[cluster.typical]) + 1,
+            "typical_values": {name: cells.cell(cluster.typical, name) for name in used},
         }
         for cluster in clusters
     ]
     return result
 
 
-def _show(
-    screen: Screen, data: Data, clusters: list[ClusterSummary], result: dict[str, Any], method: str
+def show_result(
+    screen: Screen,
+    clusters: list[ClusterSummary],
+    cells: Cells,
+    result: dict[str, Any],
+    method: str,
 ) -> None:
+    """Print how many clusters there are, how sure that is, and what sets each apart."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
     if "penalty" in result:
         line += f" at penalty {number(result['penalty'])}"
@@ -156,7 +163,7 @@ def _show(
         screen.show(f"{counted(len(sizes), 'data set')}, each with {often} of them")
     if "confidence" in result:
         screen.show(how_sure(result["confidence"], result["plateaus"]))
-    screen.show("", clusters_view(clusters, data.cell, data.row_name))
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name))
     if agreement := result["agreement"]:
         screen.show(
             "",
@@ -166,7 +173,7 @@ def _show(
         )
 
 
-def _path_of(estimator: Any, data: Data, seed: int) -> Any:
+def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
     """Return the path that the fit used, or the path of the data when it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
         return path
@@ -176,10 +183,6 @@ def _path_of(estimator: Any, data: Data, seed: int) -> Any:
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
     return penalty_path(data.matrix, sample_weight=data.weight, **settings)
-
-
-def _labels(data: Data, labels: np.ndarray) -> bytes:
-    return labels_csv(labels, data.plan.prepared.rows, data.table.n_rows, data.ids())
 
 
 def run_record(

@@ -1,6 +1,7 @@
 """What the user sees while a command runs: results on stdout, everything else on stderr."""
 
 import json
+import logging
 import math
 import time
 import warnings
@@ -77,6 +78,21 @@ class Screen:
         """Say something that changes no result."""
         if not (self.quiet or self.as_json):
             self.err.print(Text(f"note: {printable(message)}", style="dim"), soft_wrap=True)
+
+    @contextmanager
+    def hear(self, logger: str) -> Iterator[None]:
+        """Show as notes what a logger is told meanwhile."""
+        handler = logging.Handler(logging.INFO)
+        handler.emit = lambda record: self.note(record.getMessage())  # type: ignore[method-assign]
+        log = logging.getLogger(logger)
+        level = log.level
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+            log.removeHandler(handler)
 
     def warn(self, message: str) -> None:
         """Say something that a user should know before trusting the result."""

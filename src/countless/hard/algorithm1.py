@@ -7,97 +7,79 @@ earlier rows of the pass opened, opens a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from countless._compat import OnPass, ignore_pass
+from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.nearest import Nearest
-from countless.rows import MemoryRows, Summary
-
-Rank = Callable[[np.ndarray], np.ndarray]  # rows -> when each is visited in a pass
 
 
 class Clustering(NamedTuple):
     """A hard clustering, and how it was reached."""
 
-    labels: np.ndarray  # (n_rows,) int32
-    centers: np.ndarray  # (n_clusters, n_features) float64
-    summary: Summary  # the clusters' weights and sums
+    nearest: Nearest
     objective: float
     history: list[float]  # the objective after each pass
     n_iter: int
     converged: bool
-    share_computed: float  # divergences computed / those of comparing all rows with all centers
+
+    @property
+    def labels(self) -> Any:
+        return self.nearest.labels
+
+    @property
+    def centers(self) -> np.ndarray:
+        return self.nearest.centers
 
 
-def visiting_order(order: str, n_rows: int, random: np.random.RandomState | None) -> Rank | None:
-    """Return the rank of each row under a fixed order; None where every pass makes its own."""
-    if order == "given":
-        return lambda ids: ids
-    if order == "random":
-        rank = check_random_state(random).permutation(n_rows)
-        return lambda ids: rank[ids]
-    return None
-
-
-def farthest_first(nearest: Nearest, far: np.ndarray) -> Rank:
-    """Rank far rows by falling weighted divergence; all others come after them."""
-    cost = nearest.rows.weight[far] * nearest.upper[far].astype(np.float64) ** 2
-    rank = np.full(nearest.rows.n_rows, len(far))
-    rank[far[np.argsort(-cost, kind="stable")]] = np.arange(len(far))
-    return lambda ids: rank[ids]
-
-
-def one_pass(nearest: Nearest, summary: Summary, penalty: float, rank: Rank | None) -> Summary:
-    """Assign every row to a mean, let far ones open clusters, return what clusters then hold."""
-    rows = nearest.rows
-    price = penalty * rows.divergence.scale
-    far = nearest.assign(rows.means(summary), price)
-    if len(far):
-        nearest.open(far, price, rank or farthest_first(nearest, far))
-    return nearest.summarise(summary)
+def one_pass(nearest: Nearest, penalty: float, order: str, seed: int) -> None:
+    """Assign every row to a mean, and let far ones open clusters."""
+    frame = nearest.rows.frame
+    price = penalty * frame.divergence.scale
+    if nearest.assign(frame.means(nearest.summary), price):
+        nearest.open(order, seed, price)
+    nearest.drop_empty()
 
 
 def algorithm1(
-    rows: MemoryRows,
+    nearest: Nearest,
     penalty: float,
     *,
-    rank: Rank | None,
+    order: str,
+    seed: int,
     max_iter: int,
-    on_pass: Callable[[float, int], None] = lambda objective, n_clusters: None,
+    on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
     """Run Algorithm 1 until no label changes.
 
     Parameters
     ----------
-    rows : MemoryRows
+    nearest : Nearest
+        Where to start: all rows in one cluster, for the paper's algorithm.
     penalty : float
         The price of one cluster, and the weighted divergence beyond which a row opens one.
-    rank : callable or None
-        When each row is visited; None visits the farthest rows first.
+    order : {'given', 'random', 'farthest'}
+        The order in which rows are visited; a random one is a function of the seed.
     max_iter : int
         Passes at most.
     on_pass : callable
         Told the objective and the number of clusters after each pass.
+    checkpoint : Checkpoint
+        Where a run may go on from, and is saved to.
     """
-    summary = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
-    nearest = Nearest(rows, rows.means(summary))
-    history: list[float] = []
+    frame = nearest.rows.frame
+    saved = checkpoint.resume(nearest)
+    history = saved.history if saved else []
     converged = False
     while len(history) < max_iter and not converged:
-        summary = one_pass(nearest, summary, penalty, rank)
-        history.append(rows.objective(summary, penalty))
+        one_pass(nearest, penalty, order, seed)
+        history.append(frame.objective(nearest.summary, penalty))
         converged = nearest.n_changed == 0
         on_pass(history[-1], nearest.n_clusters)
-    return Clustering(
-        nearest.labels,
-        rows.means(summary),
-        summary,
-        history[-1],
-        history,
-        len(history),
-        converged,
-        nearest.n_computed / nearest.n_possible,
-    )
+        if not converged:
+            checkpoint.save(nearest, Progress(history, len(history)))
+    nearest.centers = frame.means(nearest.summary)
+    return Clustering(nearest, history[-1], history, len(history), converged)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,18 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from countless.hard.divergence import Divergence
+from countless.rows import Rows, open_rows
+from countless.rows.table import find_table
+from countless.rows.weight import check_weight
+
+__all__ = [
+    "check_finite",
+    "check_table",
+    "check_weight",
+    "open_checked",
+    "open_table",
+    "without_repeats",
+]
 
 
 def check_finite(X) -> None:
@@ -47,21 +61,26 @@ def check_table(X: Any, divergence: Divergence) -> Any:
     return divergence.prepare(X)
 
 
-def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Return one float64 weight a row, none negative and not all zero."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
+@contextmanager
+def open_table(
+    X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Rows]:
+    """Check a table that no estimator has checked, and hold it open."""
+    table = find_table(X)
+    if table is None:
+        table = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight must not be zero for every row; all are 0")
-    return weight
+    with open_checked(table, sample_weight, divergence, n_jobs) as rows:
+        yield rows
+
+
+@contextmanager
+def open_checked(
+    table: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Rows]:
+    """Hold rows open; those in memory are brought into the divergence's form."""
+    if isinstance(table, np.ndarray) or sp.issparse(table):
+        table = divergence.prepare(without_repeats(table))
+    with open_rows(table, sample_weight, divergence, n_jobs) as rows:
+        yield rows

@@ -35,6 +35,8 @@ class Divergence(ABC):
     # The engine's squared Euclidean distance divided by this divergence.
     scale: ClassVar[float] = 1.0
     domain: ClassVar[str] = "any number"
+    # True where only ratios matter, so that small values must not drown in sums with large ones.
+    by_ratio: ClassVar[bool] = False
 
     def outside_domain(self, values: np.ndarray) -> np.ndarray:
         """Mark the values that the divergence is not defined for."""
@@ -60,8 +62,11 @@ class Divergence(ABC):
     def energy(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Return each cluster's share of the objective beyond its rows' own costs."""
 
-    def check(self, X) -> None:
-        """Raise a ValueError that names the first row and column outside the domain."""
+    def check(self, X, first_row: int = 0) -> None:
+        """Raise a ValueError that names the first row and column outside the domain.
+
+        Rows are counted from ``first_row``.
+        """
         zero_is_bad = bool(self.outside_domain(np.zeros(1, dtype=np.float64))[0])
         if sp.issparse(X) and zero_is_bad and X.nnz < X.shape[0] * X.shape[1]:
             raise ValueError(
@@ -71,13 +76,14 @@ class Divergence(ABC):
         for start, part in _blocks(values):
             bad = np.argwhere(self.outside_domain(part))
             if len(bad):
-                self._refuse(X, start + bad[0, 0], bad[0, 1], part[tuple(bad[0])])
+                self._refuse(X, first_row, start + bad[0, 0], bad[0, 1], part[tuple(bad[0])])
 
-    def _refuse(self, X, row: int, column: int, value: float) -> NoReturn:
+    def _refuse(self, X, first_row: int, row: int, column: int, value: float) -> NoReturn:
         if sp.issparse(X):  # then the row is that of an entry
             row, column = int(np.searchsorted(X.indptr, row, side="right")) - 1, int(X.indices[row])
         raise ValueError(
-            f"divergence={self.name!r} needs {self.domain}; row {row}, column {column} is {value:g}"
+            f"divergence={self.name!r} needs {self.domain}; "
+            f"row {first_row + row}, column {column} is {value:g}"
         )
 
 
@@ -87,7 +93,7 @@ class SquaredEuclidean(Divergence):
     name = "sqeuclidean"
     is_metric = True
 
-    def check(self, X):
+    def check(self, X, first_row=0):
         """Accept every number."""
 
     def row_cost(self, X):
@@ -108,20 +114,28 @@ class Cosine(Divergence):
     scale = 2.0
     domain = "rows that are not all zero"
 
-    def check(self, X):
+    def check(self, X, first_row=0):
         largest = _largest(X)
         if not largest.all():
-            row = int(np.argmin(largest))
+            row = first_row + int(np.argmin(largest))
             raise ValueError(f"divergence='cosine' needs {self.domain}; row {row} is")
 
     def prepare(self, X):
-        from sklearn.preprocessing import normalize
-
-        # First to a largest value of 1, so that squares neither overflow nor vanish.
-        inverse = 1.0 / _largest(X)
+        # First to a largest value of 1, so that squares neither overflow nor vanish. Rows without a
+        # direction stay as they are, for the check to find them.
+        largest = _largest(X)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inverse = np.where(np.isfinite(largest) & (largest > 0), 1.0 / largest, 1.0)
         if sp.issparse(X):
-            return normalize((sp.diags(inverse).astype(X.dtype) @ X).tocsr(), copy=False)
-        return normalize(X * inverse[:, None].astype(X.dtype), copy=False)
+            X = (sp.diags(inverse).astype(X.dtype) @ X).tocsr()
+        else:
+            X = X * inverse[:, None].astype(X.dtype)
+        norm = np.sqrt(_row_sums(X, np.square))
+        np.divide(1.0, norm, out=inverse, where=norm > 0)
+        if sp.issparse(X):
+            return (sp.diags(inverse).astype(X.dtype) @ X).tocsr()
+        X *= inverse[:, None].astype(X.dtype)
+        return X
 
     def row_cost(self, X):
         return np.ones(X.shape[0])
@@ -170,6 +184,7 @@ class ItakuraSaito(Divergence):
     """``sum x / c - log(x / c) - 1``: spectra and other positive values measured by ratio."""
 
     name = "itakura-saito"
+    by_ratio = True
     domain = "values above 0"
 
     def outside_domain(self, values):

@@ -9,7 +9,11 @@ Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametric
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,16 +35,24 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
-from countless._labels import number_by_appearance
-from countless.hard.algorithm1 import Clustering, algorithm1, one_pass, visiting_order
-from countless.hard.checks import check_finite, check_weight, without_repeats
+from countless._labels import look_up
+from countless.hard.algorithm1 import Clustering, algorithm1, one_pass
+from countless.hard.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    NoCheckpoint,
+    open_checkpoint,
+)
+from countless.hard.checks import open_checked
 from countless.hard.divergence import get_divergence
-from countless.hard.farthest import farthest_first_penalty
+from countless.hard.farthest import farthest_distance
+from countless.hard.micro import assign_to, sample_places
 from countless.hard.nearest import Nearest
-from countless.hard.penalty import penalty_path
+from countless.hard.penalty import path_of
 from countless.hard.refine import refine as refine_clusters
 from countless.hard.stream import Stream, resume_stream, start_stream, update_stream
-from countless.rows import MemoryRows, Summary, open_rows
+from countless.rows import Block, Rows
+from countless.rows.table import find_table
 
 ORDERS = ("given", "random", "farthest")
 # Tables of up to so many rows and cells are refined until no move helps; larger ones until moves
@@ -50,22 +62,23 @@ LARGE_TABLE_TOL = 1e-3
 
 
 def dp_means(
-    rows: MemoryRows,
+    rows: Rows,
     penalty: float,
     *,
     order: str = "given",
     refine: bool = True,
-    start: np.ndarray | None = None,
+    start: Any = None,
     tol: float = 0.0,
     max_iter: int = 300,
-    random: np.random.RandomState | None = None,
+    seed: int = 0,
     on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
     """Cluster rows by DP-means.
 
     Parameters
     ----------
-    rows : MemoryRows
+    rows : Rows
     penalty : float
         The price of one cluster.
     order : {'given', 'random', 'farthest'}
@@ -73,40 +86,40 @@ def dp_means(
     refine : bool
         False is Algorithm 1. True takes its first pass, or the clusters of ``start``, and lowers
         the objective from there.
-    start : ndarray of int, optional
+    start : array of int, optional
         A label for each row to start from, when refining.
     tol, max_iter : float, int
         Stop when a round gains less than this share of the objective, or after so many passes.
-    random : RandomState, optional
-        Needed for ``order='random'``.
+    seed : int
+        Decides a random order.
     on_pass : callable
         Told the objective and the number of clusters after each pass.
+    checkpoint : Checkpoint
+        Where a run may go on from, and is saved to.
     """
-    if refine and start is not None:
-        labels = start.astype(np.int32)
-        summary = rows.summary(labels, int(labels.max()) + 1)
-        nearest = Nearest(rows, rows.means(summary))
-        nearest.labels = labels
-        return refine_clusters(
-            rows, nearest, summary, penalty, tol=tol, max_iter=max_iter, on_pass=on_pass
-        )
-    rank = visiting_order(order, rows.n_rows, random)
+    nearest = Nearest(rows)
+    settings: dict[str, Any] = {
+        "max_iter": max_iter,
+        "on_pass": on_pass,
+        "checkpoint": checkpoint,
+    }
     if not refine:
-        return algorithm1(rows, penalty, rank=rank, max_iter=max_iter, on_pass=on_pass)
-    summary = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
-    nearest = Nearest(rows, rows.means(summary))
-    summary = one_pass(nearest, summary, penalty, rank)
-    return refine_clusters(
-        rows, nearest, summary, penalty, tol=tol, max_iter=max_iter, on_pass=on_pass
-    )
+        return algorithm1(nearest, penalty, order=order, seed=seed, **settings)
+
+    def first_clusters(nearest: Nearest) -> None:
+        if start is None:
+            one_pass(nearest, penalty, order, seed)
+        else:
+            nearest.start_from(start)
+
+    return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
 
 
-def around_random_rows(rows: MemoryRows, n_clusters: int, random) -> np.ndarray:
+def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
     """Return the labels of rows around some of them chosen at random."""
-    centers = rows.take(np.sort(random.choice(rows.n_rows, n_clusters, replace=False)))
-    nearest = Nearest(rows, centers)
-    nearest.assign(centers)
-    return np.unique(nearest.labels, return_inverse=True)[1]
+    nearest = assign_to(rows, rows.points(sample_places(rows, n_clusters, seed)))
+    nearest.drop_empty()
+    return nearest.labels
 
 
 def _is_number(value) -> bool:
@@ -114,6 +127,22 @@ def _is_number(value) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return 0 <= float(value) < np.inf
+
+
+def _seed(random: np.random.RandomState) -> int:
+    return int(random.randint(2**31 - 1))
+
+
+def transform_block(block: Block, held, message) -> np.ndarray:
+    """Return how far each row of a block is from each center."""
+    divergence, centers = message
+    X = block.values
+    if divergence.name == "sqeuclidean" and not sp.issparse(X):
+        return cdist(X, centers)
+    slope, offset = divergence.slope_offset(centers)
+    values = divergence.row_cost(X)[:, None] + offset - X @ slope.T
+    values = np.maximum(values, 0.0)
+    return np.sqrt(values) if divergence.name == "sqeuclidean" else values
 
 
 class DPMeans(
@@ -154,6 +183,10 @@ class DPMeans(
         Refinement stops when a round lowers the objective by less than this share of it. 0 goes on
         until no move helps. The default is 0 up to 10,000 rows and 2 million cells, and 1e-3
         beyond.
+    checkpoint : str or Path, optional
+        A file that the run is saved to every few passes. A run that was stopped goes on from it to
+        the same answer; the file is removed at the end. It is locked while a run uses it, and of no
+        use to another table or other parameters. Needs ``n_init=1``.
     random_state : int, RandomState instance or None, default=None
         Decides random orders, and the sample that 'auto' takes of a long table.
     n_jobs : int, default=None
@@ -218,6 +251,7 @@ class DPMeans(
         n_init=1,
         max_iter=300,
         tol=None,
+        checkpoint=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -228,6 +262,7 @@ class DPMeans(
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -237,13 +272,15 @@ class DPMeans(
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), or a table elsewhere
             float32 and float64 are used as they are, but for the cosine, which copies them to unit
             length. Sparse rows are compared about zero: take a large offset out of a column first.
+            A table elsewhere is a ``np.memmap``, a path to a .npy or Parquet file or to a folder of
+            Parquet files, which are read block by block, or a Dask array or data frame, whose
+            chunks are worked on by the Dask cluster in use. The answer is the same everywhere.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is as good as absent (the others are copied); it is labelled all the
-            same, after the rest.
+            A row of weight 0 is as good as absent; it is labelled all the same, after the rest.
 
         Returns
         -------
@@ -251,24 +288,22 @@ class DPMeans(
         """
         self._check_parameters()
         self.__dict__.pop("path_", None)  # another fit's
-        X, weight = self._check_rows(X, sample_weight, reset=True)
         random = check_random_state(self.random_state)
-        penalty, start = self._resolve_penalty(X, weight, random, refine=self.refine)
-        counted = slice(None) if weight is None or weight.all() else np.flatnonzero(weight)
-        with report_passes(self, X) as on_pass:
-            found, summary = self._fit_rows(
-                X[counted],
-                None if weight is None else weight[counted],
-                penalty,
-                None if start is None else start[counted],
-                random,
-                on_pass,
-            )
-        self._store(found, summary, penalty)
-        if not isinstance(counted, slice):
-            labels = self._nearest(X).labels
-            labels[counted] = number_by_appearance(found.labels)[1]
-            self.labels_ = labels
+        with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
+            penalty, start = self._resolve_penalty(rows, random, refine=self.refine)
+            tol = self._tolerance(rows)
+            run = {
+                "penalty": penalty,
+                "divergence": self.divergence,
+                "order": self.order,
+                "refine": bool(self.refine),
+                "tol": tol,
+            }
+            with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
+                settings = {"tol": tol, "on_pass": on_pass, "checkpoint": checkpoint}
+                found = self._best_run(rows, penalty, start, random, settings)
+                self._store(found, penalty)
+                checkpoint.remove()
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -297,22 +332,26 @@ class DPMeans(
         if not first and not hasattr(self, "_stream"):
             raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
         self._check_parameters()
-        X, weight = self._check_rows(X, sample_weight, reset=first)
-        weight = check_weight(weight, X.shape[0])
         random = check_random_state(self.random_state)
-        stream = start_stream(X.shape[1]) if first else self._stream
+        with self._open(X, sample_weight, reset=first) as rows:
+            self._take_in(rows, first, random)
+            self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+        return self
+
+    def _take_in(self, rows: Rows, first: bool, random) -> None:
+        """Cluster what is kept of the stream together with a batch."""
+        stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
             seen = stream.items.weight.sum()
-            penalty = self.penalty_ * (seen + weight.sum()) / seen
+            penalty = self.penalty_ * (seen + rows.frame.total_weight) / seen
         else:
-            penalty = self._resolve_penalty(X, weight, random, refine=True)[0]
+            penalty = self._resolve_penalty(rows, random, refine=True)[0]
             if isinstance(self.penalty, str) and not len(self.path_.breakpoints):
                 raise ValueError(
                     "penalty='auto' cannot be found on a first batch whose rows are all equal; "
                     "give a larger batch or a number"
                 )
-        divergence, seed = get_divergence(self.divergence), int(random.randint(2**31 - 1))
-        self._stream, clusters = update_stream(stream, X, weight, divergence, penalty, seed=seed)
+        self._stream, clusters = update_stream(stream, rows, penalty, seed=_seed(random))
         self.penalty_ = penalty
         self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
         self.n_clusters_ = len(self.cluster_ids_)
@@ -320,13 +359,12 @@ class DPMeans(
         self.objective_history_ = np.append(history, self.objective_)
         self.n_iter_ = len(self.objective_history_)
         self.converged_ = True
-        self.labels_ = self.cluster_ids_[self._nearest(X).labels]
-        return self
 
     def predict(self, X):
         """Return the label of the nearest center for each row of X."""
-        X = self._check_new_rows(X)
-        return self.cluster_ids_[self._nearest(X).labels]
+        check_is_fitted(self, "cluster_centers_")
+        with self._open(X, None, reset=False) as rows:
+            return look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
 
     def transform(self, X):
         """Return how far each row is from each center.
@@ -334,24 +372,18 @@ class DPMeans(
         Euclidean distance for ``divergence='sqeuclidean'``, as in `sklearn.cluster.KMeans`; else
         the divergence itself.
         """
-        X = self._check_new_rows(X)
-        if self.divergence == "sqeuclidean" and not sp.issparse(X):
-            return cdist(X, self.cluster_centers_)
+        check_is_fitted(self, "cluster_centers_")
         divergence = get_divergence(self.divergence)
-        slope, offset = divergence.slope_offset(self.cluster_centers_)
-        values = divergence.row_cost(X)[:, None] + offset - X @ slope.T
-        values = np.maximum(values, 0.0)
-        return np.sqrt(values) if self.divergence == "sqeuclidean" else values
+        with self._open(X, None, reset=False) as rows:
+            parts = rows.run(transform_block, None, (divergence, self.cluster_centers_))
+        return np.concatenate(parts)
 
     def score(self, X, y=None, sample_weight=None):
         """Return minus the objective of X at the centers found: the higher the better."""
-        X = self._check_new_rows(X)
-        weight = check_weight(sample_weight, X.shape[0])
-        with open_rows(X, weight, get_divergence(self.divergence), self.n_jobs) as rows:
-            nearest = Nearest(rows, self.cluster_centers_)
-            nearest.assign(self.cluster_centers_)
-            summary = rows.summary(nearest.labels, self.n_clusters_)
-            return -rows.objective(summary, self.penalty_, self.cluster_centers_)
+        check_is_fitted(self, "cluster_centers_")
+        with self._open(X, sample_weight, reset=False) as rows:
+            summary = assign_to(rows, self.cluster_centers_).summary
+            return -rows.frame.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
         auto = isinstance(self.penalty, str) and self.penalty == "auto"
@@ -371,88 +403,81 @@ class DPMeans(
                 raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
         if self.tol is not None and not _is_number(self.tol):
             raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
+        if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, str | Path):
+                raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
+            if self.n_init > 1:
+                raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
 
-    def _check_rows(self, X, sample_weight, *, reset: bool):
-        """Return rows as the divergence wants them, and their weights (None: all 1)."""
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-        check_finite(X)
-        X = without_repeats(X)
+    @contextmanager
+    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
+        """Check the rows and hold them open."""
+        table = find_table(X)
+        in_memory = table is None
+        if in_memory:
+            table = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+            )
         divergence = get_divergence(self.divergence)
-        divergence.check(X)
-        weight = None if sample_weight is None else check_weight(sample_weight, X.shape[0])
-        return divergence.prepare(X), weight
+        with open_checked(table, sample_weight, divergence, self.n_jobs) as rows:
+            if not in_memory:  # then one row speaks for the number of columns
+                validate_data(self, rows.points(np.zeros(1, dtype=int)), reset=reset)
+            yield rows
 
-    def _check_new_rows(self, X):
-        check_is_fitted(self, "cluster_centers_")
-        return self._check_rows(X, None, reset=False)[0]
-
-    def _resolve_penalty(self, X, weight, random, *, refine: bool):
+    def _resolve_penalty(self, rows: Rows, random, *, refine: bool):
         """Return the penalty and, where the path found it, the labels to start from."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None
-        self.path_ = penalty_path(
-            X,
-            sample_weight=weight,
-            divergence=self.divergence,
-            random_state=random,
-            n_jobs=self.n_jobs,
-        )
+        self.path_ = path_of(rows, _seed(random))
         if refine:
             return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
-        penalty = farthest_first_penalty(
-            X, self.path_.n_clusters, sample_weight=weight, divergence=self.divergence
+        return farthest_distance(rows, self.path_.n_clusters), None
+
+    def _tolerance(self, rows: Rows) -> float:
+        if self.tol is not None:
+            return float(self.tol)
+        n_rows = rows.frame.n_counted
+        small = n_rows <= SMALL_ROWS and n_rows * rows.n_features <= SMALL_CELLS
+        return 0.0 if small else LARGE_TABLE_TOL
+
+    def _best_run(self, rows: Rows, penalty: float, start, random, settings: dict) -> Clustering:
+        """Return the best of ``n_init`` runs."""
+        settings = {**settings, "refine": self.refine, "max_iter": self.max_iter}
+        best = dp_means(
+            rows, penalty, order=self.order, start=start, seed=_seed(random), **settings
         )
-        return penalty, None
+        for _ in range(self.n_init - 1):
+            seed = _seed(random)
+            if self.refine:
+                start = around_random_rows(rows, best.nearest.n_clusters, seed)
+            run = dp_means(rows, penalty, order="random", start=start, seed=seed, **settings)
+            best = min(best, run, key=lambda found: found.objective)
+        return best
 
-    def _fit_rows(self, X, weight, penalty, start, random, on_pass) -> tuple[Clustering, Summary]:
-        """Return the best of ``n_init`` runs, and its sums in the rows' own coordinates."""
-        tol = self.tol
-        if tol is None:
-            small = X.shape[0] <= SMALL_ROWS and X.shape[0] * X.shape[1] <= SMALL_CELLS
-            tol = 0.0 if small else LARGE_TABLE_TOL
-        with open_rows(X, weight, get_divergence(self.divergence), self.n_jobs) as rows:
-            settings = {
-                "refine": self.refine,
-                "tol": tol,
-                "max_iter": self.max_iter,
-                "random": random,
-                "on_pass": on_pass,
-            }
-            best = dp_means(rows, penalty, order=self.order, start=start, **settings)
-            for _ in range(self.n_init - 1):
-                if self.refine:
-                    start = around_random_rows(rows, len(best.centers), random)
-                run = dp_means(rows, penalty, order="random", start=start, **settings)
-                best = min(best, run, key=lambda found: found.objective)
-            total = best.summary.total + best.summary.weight[:, None] * rows.origin
-        return best, Summary(best.summary.weight, total)
-
-    def _store(self, found: Clustering, summary: Summary, penalty: float) -> None:
+    def _store(self, found: Clustering, penalty: float) -> None:
         """Keep what was found, clusters numbered by first appearance."""
-        by_appearance, self.labels_ = number_by_appearance(found.labels)
-        self.cluster_centers_ = found.centers[by_appearance]
-        self.n_clusters_ = len(by_appearance)
+        nearest, frame = found.nearest, found.nearest.rows.frame
+        nearest.number_by_appearance()
+        self.labels_ = nearest.labels
+        self.cluster_centers_ = nearest.centers
+        self.n_clusters_ = nearest.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
-        self.cluster_weights_ = summary.weight[by_appearance]
+        self.cluster_weights_, total = frame.floats(nearest.summary)
         self.penalty_ = penalty
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        self.share_computed_ = found.share_computed
-        self._stream = resume_stream(
-            self.cluster_weights_,
-            summary.total[by_appearance],
-            found.objective - penalty * self.n_clusters_,
-        )
+        self.share_computed_ = nearest.n_computed / nearest.n_possible
+        total += self.cluster_weights_[:, None] * frame.origin
+        within = found.objective - penalty * self.n_clusters_
+        self._stream = resume_stream(self.cluster_weights_, total, within)
         if not found.converged:
             warnings.warn(
                 f"DPMeans stopped at max_iter={self.max_iter} passes before it had converged; "
@@ -460,12 +485,6 @@ class DPMeans(
                 ConvergenceWarning,
                 stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
             )
-
-    def _nearest(self, X) -> Nearest:
-        with open_rows(X, None, get_divergence(self.divergence), self.n_jobs) as rows:
-            nearest = Nearest(rows, self.cluster_centers_)
-            nearest.assign(self.cluster_centers_)
-            return nearest
 
     @property
     def _n_features_out(self) -> int:

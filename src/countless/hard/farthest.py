@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from countless.hard.checks import check_table, check_weight
+from countless.hard.checks import open_table
 from countless.hard.divergence import get_divergence
-
-BLOCK_VALUES = 2**18
+from countless.kernels.assign import distances_to
+from countless.rows import Block, Rows
 
 
 def farthest_first_penalty(
@@ -47,34 +46,27 @@ def farthest_first_penalty(
     >>> farthest_first_penalty(X, 1), farthest_first_penalty(X, 3)
     (30.25, 1.0)
     """
-    measure = get_divergence(divergence)
-    X = check_table(X, measure)
-    n_rows = X.shape[0]
-    weight = check_weight(sample_weight, n_rows)
-    if not isinstance(k, int | np.integer) or not 1 <= k <= n_rows:
-        raise ValueError(
-            f"k must be a whole number from 1 to the number of rows, {n_rows}; got {k!r}"
-        )
-    cost = measure.row_cost(X)
-    mean = np.asarray(X.T @ weight, dtype=np.float64).ravel()[None]
-    center = measure.means(np.array([weight.sum()]), mean)[0]
-    distance = np.full(n_rows, np.inf)
+    with open_table(X, sample_weight, get_divergence(divergence), None) as rows:
+        if not isinstance(k, int | np.integer) or not 1 <= k <= rows.n_rows:
+            raise ValueError(
+                f"k must be a whole number from 1 to the number of rows, {rows.n_rows}; got {k!r}"
+            )
+        return farthest_distance(rows, k)
+
+
+def farthest_distance(rows: Rows, k: int) -> float:
+    """Return how far the row of round k is from the set of the rows found before it."""
+    frame = rows.frame
+    state = rows.hold({"distance": (np.float64, np.inf)})
+    center = frame.means(rows.whole)
     for _ in range(k):
-        np.minimum(distance, _divergence_from(X, center, measure, cost), out=distance)
-        far = int(np.argmax(weight * distance))
-        center = (X[[far]].toarray()[0] if sp.issparse(X) else X[far]).astype(np.float64)
-    return float(weight[far] * distance[far])
+        found = rows.run(farthest_block, state, frame.centers(center))
+        cost, place = max(found, key=lambda answer: (answer[0], -answer[1]))
+        center = rows.points(np.array([place]))
+    return cost / frame.divergence.scale
 
 
-def _divergence_from(X, center, measure, cost):
-    """Return the divergence of every row from one center, block by block."""
-    if not sp.issparse(X) and measure.name == "sqeuclidean":
-        # By differences: far-off data loses no digits.
-        block = max(1, BLOCK_VALUES // X.shape[1])
-        parts = []
-        for start in range(0, len(X), block):
-            difference = X[start : start + block] - center
-            parts.append(np.einsum("ij,ij->i", difference, difference))
-        return np.concatenate(parts)
-    slope, offset = measure.slope_offset(center[None])
-    return np.maximum(cost + offset[0] - X @ slope[0], 0.0)
+def farthest_block(block: Block, held, center) -> tuple[float, int]:
+    """Lower the distances of rows from the set by a new center; return the farthest row."""
+    far = distances_to(block.form, block.weight, center, held["distance"])
+    return float(block.weight[far] * held["distance"][far]), block.start + far

@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
+from countless.hard.hdp_rows import GroupedRows
 from countless.kernels.hdp import measure, visit_locals, visit_rows
 from countless.kernels.rows import Points
-from countless.rows import MemoryRows, Summary
+from countless.rows.frame import Sums
 
 # Distances held at once.
 MEASURED_VALUES = 2**22
@@ -46,8 +47,8 @@ class SharedClustering(NamedTuple):
 class _State:
     """Local clusters and globals during Algorithm 2, in tables with room to grow."""
 
-    def __init__(self, rows: MemoryRows, group: np.ndarray, n_groups: int):
-        whole = rows.summary(np.zeros(rows.n_rows, dtype=np.int32), 1)
+    def __init__(self, rows: GroupedRows, group: np.ndarray, n_groups: int):
+        whole = rows.home.frame.floats(rows.home.whole)
         self.rows, self.group = rows, group
         self.n_groups = n_groups
         self.centers = rows.means(whole)
@@ -67,23 +68,23 @@ class _State:
             first[local_group[local], local_global[local]] = local
 
         def distances(start, stop):
-            known = np.empty((stop - start, n_globals))
-            measure(rows.form, start, stop, Points(centers), known)
-            return known
+            block, known = rows.load(start, stop), np.empty((stop - start, n_globals))
+            measure(block.form, Points(centers), known)
+            return block.form, known
 
-        blocks = rows.blocks()
+        blocks = rows.spans
         while blocks:
-            wave = max(1, MEASURED_VALUES // (rows.block_size * n_globals))
+            first_block = blocks[0][1] - blocks[0][0]
+            wave = max(1, MEASURED_VALUES // (first_block * n_globals))
             now, blocks = blocks[:wave], blocks[wave:]
-            for (start, stop), known in zip(now, rows.each(distances, now), strict=True):
-                at = start
-                while at < stop:
-                    full, n_globals, n_locals, at_next = visit_rows(
-                        rows.form, at, stop, self.group, known[at - start :], Points(centers),
-                        n_globals, n_locals, local_price, global_price, first, local_group,
-                        local_global, self.labels,
+            for (start, stop), (form, known) in zip(now, rows.each(distances, now), strict=True):
+                at = 0
+                while at < stop - start:
+                    full, n_globals, n_locals, at = visit_rows(
+                        form, at, self.group[start:stop], known, Points(centers), n_globals,
+                        n_locals, local_price, global_price, first, local_group, local_global,
+                        self.labels[start:stop],
                     )  # fmt: skip
-                    at = at_next
                     if full:
                         centers = np.vstack([centers, np.empty_like(centers)])
                         first = np.hstack([first, np.full_like(first, -1)])
@@ -92,13 +93,13 @@ class _State:
         self.centers = centers[:n_globals]
         self.local_group, self.local_global = local_group[:n_locals], local_global[:n_locals]
 
-    def visit_locals(self, global_price: float) -> Summary:
+    def visit_locals(self, global_price: float) -> Sums:
         """Step 5, on local clusters that have rows; return what these hold."""
         used, labels = np.unique(self.labels, return_inverse=True)
         self.labels = labels.astype(np.int32)
         self.local_group = self.local_group[used]
         local_global = self.local_global[used]
-        summary = self.rows.summary(self.labels, len(used))
+        summary = self.rows.sums(self.labels, len(used))
         n_globals = len(self.centers)
         centers = np.vstack([self.centers, np.empty((len(used), self.rows.n_features))])
         order = np.argsort(self.local_group, kind="stable")
@@ -109,10 +110,10 @@ class _State:
         self.centers, self.local_global = centers[:n_globals], local_global
         return summary
 
-    def update_means(self, local: Summary) -> Summary:
+    def update_means(self, local: Sums) -> Sums:
         """Step 6, on globals that have rows; return what these hold."""
         used, self.local_global = np.unique(self.local_global, return_inverse=True)
-        summary = Summary(
+        summary = Sums(
             np.bincount(self.local_global, local.weight),
             np.zeros((len(used), self.rows.n_features)),
         )
@@ -122,7 +123,7 @@ class _State:
 
 
 def algorithm2(
-    rows: MemoryRows,
+    rows: GroupedRows,
     group: np.ndarray,
     n_groups: int,
     local_penalty: float,
@@ -135,7 +136,7 @@ def algorithm2(
 
     Parameters
     ----------
-    rows : MemoryRows
+    rows : GroupedRows
     group : ndarray of int (n_rows,)
         The data set of each row, numbered by first appearance.
     n_groups : int

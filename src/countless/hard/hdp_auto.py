@@ -29,9 +29,9 @@ from scipy.special import gammaln
 from countless.hard.hdp_groups import Cells
 from countless.hard.hdp_penalties import HDPPenalties
 from countless.hard.hdp_refine import refine
-from countless.hard.penalty import PenaltyPath, penalty_path
+from countless.hard.hdp_rows import GroupedRows
+from countless.hard.penalty import PenaltyPath, path_of
 from countless.kernels.hdp import mix_rows
-from countless.rows import MemoryRows
 
 # The scale falls by this factor a step, and the search ends after so many other clusterings
 # without a shorter description.
@@ -59,12 +59,12 @@ class Trial(NamedTuple):
     nats: float  # length of the description
 
 
-def choose_penalties(rows: MemoryRows, starts: np.ndarray, random: np.random.RandomState) -> Trial:
+def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.RandomState) -> Trial:
     """Return the penalties whose clustering tells the rows in the fewest nats.
 
     Parameters
     ----------
-    rows : MemoryRows
+    rows : GroupedRows
         Rows of a group are side by side.
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.
@@ -72,7 +72,7 @@ def choose_penalties(rows: MemoryRows, starts: np.ndarray, random: np.random.Ran
         For the penalty path.
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
-    path = penalty_path(rows.X, random_state=random)
+    path = path_of(rows.home, int(random.randint(2**31 - 1)))
     if path.n_clusters > 1 and path.confidence >= CLEAR:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)
@@ -103,7 +103,7 @@ def choose_penalties(rows: MemoryRows, starts: np.ndarray, random: np.random.Ran
     return best
 
 
-def _one_cluster(rows: MemoryRows, starts: np.ndarray) -> Trial:
+def _one_cluster(rows: GroupedRows, starts: np.ndarray) -> Trial:
     """Return penalties at which no cluster can pay for itself."""
     n_groups, price = len(starts) - 1, rows.total_cost or 1.0
     labels = np.zeros(rows.n_rows, dtype=np.int32)
@@ -111,7 +111,7 @@ def _one_cluster(rows: MemoryRows, starts: np.ndarray) -> Trial:
     return Trial(HDPPenalties(price / n_groups, price), labels, 1, n_groups, nats)
 
 
-def _together(rows: MemoryRows, starts: np.ndarray, path: PenaltyPath) -> Trial:
+def _together(rows: GroupedRows, starts: np.ndarray, path: PenaltyPath) -> Trial:
     """Return the penalties by which a global that all groups use costs what the path says."""
     n_groups, labels = len(starts) - 1, path.labels_at(path.penalty)
     prices = HDPPenalties(path.penalty / (2 * n_groups), path.penalty / 2)
@@ -119,13 +119,13 @@ def _together(rows: MemoryRows, starts: np.ndarray, path: PenaltyPath) -> Trial:
     return Trial(prices, labels, path.n_clusters, n_groups * path.n_clusters, nats)
 
 
-def description(rows: MemoryRows, starts: np.ndarray, labels: np.ndarray) -> float:
+def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> float:
     """Return in how many nats a clustering tells the rows, up to what all clusterings share."""
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     g = int(labels.max()) + 1
     group = np.repeat(np.arange(n_groups), np.diff(starts))
     cell_rows = np.bincount(group * g + labels, minlength=n_groups * g).reshape(n_groups, g)
-    summary = rows.summary(labels, g)
+    summary = rows.sums(labels, g)
     cost = rows.objective(summary, 0.0)
     tiny = 1e-12 * max(rows.total_cost, np.finfo(float).tiny)
     variance = max(cost, tiny) / (n * d)
@@ -142,14 +142,14 @@ def description(rows: MemoryRows, starts: np.ndarray, labels: np.ndarray) -> flo
 
         def work(start, stop):
             nats, spread = np.zeros(n_groups), np.zeros(1)
-            block = rows.X[start:stop] - rows.origin
+            block = rows.seen(start, stop)
             mix_rows(
                 block, group[start:stop], first, cells.cluster, shares, means, variance, nats,
                 spread,
             )  # fmt: skip
             return nats, spread
 
-        parts = rows.each(work, rows.blocks())
+        parts = rows.each(work, rows.spans)
         nats, spread = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
         return nats - 0.5 * size * d * np.log(2 * np.pi * variance), float(spread[0]) / (n * d)
 

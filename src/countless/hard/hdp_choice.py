@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from countless.hard.hdp_rows import GroupedRows
 from countless.kernels.hdp import best_change, choose_globals, weigh_changes
-from countless.rows import MemoryRows
 
 # Squared distances held at once by a thread; a group with more is worked on in parts.
 TILE_VALUES = 2**17
@@ -31,9 +31,9 @@ class Chosen(NamedTuple):
     own: np.ndarray  # (n_rows,) its squared distance
 
 
-def distances(rows: MemoryRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
+def distances(rows: GroupedRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
     """Return the squared distances of some rows from centers, about the origin."""
-    block = rows.X[start:stop] - rows.origin
+    block = rows.seen(start, stop)
     values = block @ (-2.0 * centers.T)
     values += np.einsum("ij,ij->i", block, block)[:, None]
     values += np.einsum("ij,ij->i", centers, centers)
@@ -41,7 +41,7 @@ def distances(rows: MemoryRows, start: int, stop: int, centers: np.ndarray) -> n
 
 
 def choose(
-    rows: MemoryRows,
+    rows: GroupedRows,
     starts: np.ndarray,
     centers: np.ndarray,
     paid: np.ndarray,
@@ -94,7 +94,7 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own)
 
 
 def assign_groups(
-    rows: MemoryRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
+    rows: GroupedRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
 ) -> np.ndarray:
     """Return a global for each row, when groups pay for the centers that they use.
 

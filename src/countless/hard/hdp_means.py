@@ -9,6 +9,8 @@ cluster is paid for once more whoever uses it.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -27,16 +29,16 @@ from countless._compat import (
 )
 from countless._labels import number_by_appearance
 from countless.hard.checks import check_finite
-from countless.hard.divergence import get_divergence
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp_algorithm2 import SharedClustering, algorithm2
 from countless.hard.hdp_choice import assign_groups
 from countless.hard.hdp_groups import Groups, check_groups
 from countless.hard.hdp_penalties import HDPPenalties, hdp_penalties
 from countless.hard.hdp_refine import refine
+from countless.hard.hdp_rows import open_grouped
 from countless.hard.hdp_start import first_labels
-from countless.hard.penalty import penalty_path
-from countless.rows import open_rows
+from countless.hard.penalty import path_of
+from countless.rows.table import FlatFile, as_flat_file, find_table, scratch_folder
 
 # Tables of up to so many rows are refined until no move helps; larger ones until moves gain little.
 SMALL_ROWS = 10_000
@@ -46,7 +48,7 @@ __all__ = ["HDPMeans", "HDPPenalties", "hdp_penalties"]
 
 
 def hdp_means(
-    X: np.ndarray,
+    X: np.ndarray | FlatFile,
     groups: Groups,
     penalties: HDPPenalties | None,
     *,
@@ -61,7 +63,7 @@ def hdp_means(
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray of shape (n_rows, n_features) or FlatFile
     groups : Groups
         The data set of each row.
     penalties : HDPPenalties or None
@@ -82,14 +84,15 @@ def hdp_means(
     SharedClustering, HDPPenalties
         The clustering, with rows in the order given, and the penalties used.
     """
-    measure = get_divergence("sqeuclidean")
     settings: dict[str, Any] = {"max_iter": max_iter, "on_pass": on_pass}
     random = check_random_state(random)
     if refine_ and groups.n_groups == 1:
         return _one_data_set(X, penalties, tol, random, n_jobs, settings)
+    if not refine_ and penalties is None and isinstance(X, FlatFile):
+        raise ValueError("refine=False finds no penalties for rows in a file; give numbers")
     if refine_ or penalties is None:
         order, starts = groups.sorted()
-        with open_rows(X if order is None else X[order], None, measure, n_jobs) as rows:
+        with open_grouped(X, order, n_jobs) as rows:
             labels, chosen = first_labels(rows, starts, penalties, random)
             if refine_:
                 found = refine(rows, starts, labels, *chosen, tol=tol, **settings)
@@ -103,7 +106,7 @@ def hdp_means(
         group = np.repeat(np.arange(groups.n_groups), np.diff(starts))
         n_local = max(1, round(len(np.unique(group * n_global + labels)) / groups.n_groups))
         penalties = hdp_penalties(X, groups.number, n_local, n_global)
-    with open_rows(X, None, measure, n_jobs) as rows:
+    with open_grouped(X, None, n_jobs) as rows:
         found = algorithm2(rows, groups.number, groups.n_groups, *penalties, **settings)
     return found, penalties
 
@@ -111,17 +114,17 @@ def hdp_means(
 def _one_data_set(X, penalties, tol, random, n_jobs, settings):
     """Cluster one data set: DP-means at the sum of both penalties."""
     start = None
-    if penalties is None:
-        path = penalty_path(X, random_state=random, n_jobs=n_jobs)
-        penalties = HDPPenalties(path.penalty / 2, path.penalty / 2)
-        start = path.labels_at(path.penalty)
-    with open_rows(X, None, get_divergence("sqeuclidean"), n_jobs) as rows:
-        found = dp_means(rows, sum(penalties), start=start, tol=tol, **settings)
-    clusters = np.arange(len(found.centers))
-    return SharedClustering(
-        found.labels, np.zeros_like(clusters), clusters, found.centers, found.objective,
-        found.history, found.n_iter, found.converged,
-    ), penalties  # fmt: skip
+    with open_grouped(X, None, n_jobs) as rows:
+        if penalties is None:
+            path = path_of(rows.home, int(random.randint(2**31 - 1)))
+            penalties = HDPPenalties(path.penalty / 2, path.penalty / 2)
+            start = path.labels_at(path.penalty)
+        found = dp_means(rows.home, sum(penalties), start=start, tol=tol, **settings)
+        clusters = np.arange(len(found.centers))
+        return SharedClustering(
+            found.labels, np.zeros_like(clusters), clusters, found.centers, found.objective,
+            found.history, found.n_iter, found.converged,
+        ), penalties  # fmt: skip
 
 
 class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -226,9 +229,10 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a table in a file
             float32 and float64 are used as they are. Where the rows of a data set are not side by
-            side, a copy with sorted rows is made.
+            side, a copy with sorted rows is made. A table in a file is a ``np.memmap``, or a path
+            to a .npy or Parquet file or to a folder of Parquet files; it is read block by block.
         y : ignored
         groups : array-like of shape (n_samples,), optional
             The data set of each row, by labels of any kind. None is one data set.
@@ -238,14 +242,13 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         penalties = self._check_parameters()
-        X = self._check_rows(X, reset=True)
-        groups = check_groups(groups, len(X))
-        tol = self.tol
-        if tol is None:
-            tol = 0.0 if len(X) <= SMALL_ROWS else LARGE_TABLE_TOL
-        with report_passes(self, X) as on_pass:
+        with self._table(X, reset=True) as table, report_passes(self, X) as on_pass:
+            groups = check_groups(groups, table.shape[0])
+            tol = self.tol
+            if tol is None:
+                tol = 0.0 if table.shape[0] <= SMALL_ROWS else LARGE_TABLE_TOL
             found, penalties = hdp_means(
-                X,
+                table,
                 groups,
                 penalties,
                 refine_=self.refine,
@@ -279,18 +282,19 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
+        with self._table(X, reset=False) as table:
+            return self._predict(table, groups)
+
+    def _predict(self, table: np.ndarray | FlatFile, groups) -> np.ndarray:
         price = 0.0 if groups is None else self.local_penalty_
-        groups = check_groups(groups, len(X))
+        groups = check_groups(groups, table.shape[0])
         paid = np.zeros((groups.n_groups, self.n_clusters_), dtype=bool)
         place = {name: j for j, name in enumerate(self.groups_.tolist())}
         for row, name in enumerate(groups.names.tolist()):
             if name in place and price > 0:
                 paid[row] = self.group_clusters_[place[name]]
         order, starts = groups.sorted()
-        with open_rows(
-            X if order is None else X[order], None, get_divergence("sqeuclidean"), self.n_jobs
-        ) as rows:
+        with open_grouped(table, order, self.n_jobs) as rows:
             labels = assign_groups(rows, starts, self.cluster_centers_, paid, price)
         if order is not None:
             labels[order] = labels.copy()
@@ -321,11 +325,20 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             return None
         return HDPPenalties(float(self.local_penalty), float(self.global_penalty))
 
-    def _check_rows(self, X, *, reset: bool) -> np.ndarray:
-        kinds = [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False)
-        check_finite(X)
-        return X
+    @contextmanager
+    def _table(self, X, *, reset: bool) -> Iterator[np.ndarray | FlatFile]:
+        """Give the rows, checked, in memory or in a file."""
+        table = find_table(X)
+        if table is None:
+            kinds = [np.float64, np.float32]
+            X = validate_data(self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False)
+            check_finite(X)
+            yield X
+            return
+        with scratch_folder() as folder:
+            table = as_flat_file(table, folder)
+            validate_data(self, table.read(0, 1), reset=reset)
+            yield table
 
     def _store(self, found: SharedClustering, groups: Groups, penalties: HDPPenalties) -> None:
         """Keep what was found, clusters numbered by first appearance."""

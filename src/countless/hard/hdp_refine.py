@@ -25,10 +25,10 @@ from countless._compat import OnPass, ignore_pass
 from countless.hard.hdp_algorithm2 import SharedClustering
 from countless.hard.hdp_choice import ROUNDING, TILE_VALUES, Chosen, choose, distances
 from countless.hard.hdp_groups import Cells
-from countless.hard.split import halve
+from countless.hard.hdp_rows import GroupedRows
 from countless.kernels.hdp import find_movers, move_items
 from countless.kernels.ward import replace_pair
-from countless.rows import MemoryRows, Summary
+from countless.rows.frame import Sums
 
 # Globals that a round of moves may open.
 ROOM = 16
@@ -44,7 +44,7 @@ class Shared(NamedTuple):
 
     labels: np.ndarray  # (n_rows,) int32
     cell_rows: np.ndarray  # (n_groups, n_globals) rows of each group at each global
-    summary: Summary  # the globals' weights and sums about the origin
+    summary: Sums  # the globals' weights and sums about the origin
 
     @property
     def n_globals(self) -> int:
@@ -60,7 +60,7 @@ class Refiner:
 
     def __init__(
         self,
-        rows: MemoryRows,
+        rows: GroupedRows,
         starts: np.ndarray,
         labels: np.ndarray,
         local_penalty: float,
@@ -95,7 +95,7 @@ class Refiner:
             labels = (np.cumsum(kept, dtype=np.int32) - 1)[labels]
             cell_rows = cell_rows[:, kept]
         labels = labels.astype(np.int32, copy=False)
-        self.state = Shared(labels, cell_rows, self.rows.summary(labels, int(kept.sum())))
+        self.state = Shared(labels, cell_rows, self.rows.sums(labels, int(kept.sum())))
 
     def settle(self, share: float = 1.0) -> bool:
         """Choose each group's globals and move centers to their means; tell if a label changed.
@@ -150,14 +150,14 @@ class Refiner:
         """Split globals that gain more than this share of what they then cost; return how many."""
         state, rows = self.state, self.rows
         price = share * self.global_penalty
-        halves = halve(rows, state.labels, np.sqrt(self.own), state.summary, price)
+        halves = rows.halve(state.labels, price)
         if not len(halves.cluster):
             return 0
         slot = np.full(state.n_globals, -1)
         slot[halves.cluster] = np.arange(len(halves.cluster))
         cells = Cells.of(state.used)
         cell = cells.number[self.group, state.labels]
-        sides = rows.summary(2 * cell + halves.side, 2 * len(cells.group))
+        sides = rows.sums(2 * cell + halves.side, 2 * len(cells.group))
         weight, total = sides.weight.reshape(-1, 2), sides.total.reshape(len(cells.group), 2, -1)
         proper = halves.gain > price
         near, far = (_means(half, proper) for half in (halves.near, halves.far))
@@ -191,15 +191,14 @@ class Refiner:
         """Move whole local clusters to other globals or new ones; return how many."""
         cells = Cells.of(self.state.used)
         cell = cells.number[self.group, self.state.labels]
-        summary = self.rows.summary(cell, len(cells.group))
+        summary = self.rows.sums(cell, len(cells.group))
         return self._move(cell, cells.group, cells.cluster, summary)
 
     def move_halves(self) -> int:
         """Cut local clusters in two and move one half, or both; return how many."""
         cells = Cells.of(self.state.used)
         cell = cells.number[self.group, self.state.labels]
-        summary = self.rows.summary(cell, len(cells.group))
-        halves = halve(self.rows, cell, np.sqrt(self.own), summary, self.local_penalty)
+        halves = self.rows.halve(cell, self.local_penalty)
         cut = halves.cluster[np.isfinite(halves.gain)]
         if not len(cut):
             return 0
@@ -209,9 +208,9 @@ class Refiner:
         item = np.where(halves.side & (far_item[cell] >= 0), far_item[cell], cell)
         group, cluster = (np.append(part, part[cut]) for part in (cells.group, cells.cluster))
         item = item.astype(np.int32)
-        return self._move(item, group, cluster, self.rows.summary(item, len(group)))
+        return self._move(item, group, cluster, self.rows.sums(item, len(group)))
 
-    def _move(self, item: np.ndarray, group, cluster, summary: Summary) -> int:
+    def _move(self, item: np.ndarray, group, cluster, summary: Sums) -> int:
         """Move items, of which each row is in one, where that pays."""
         labels = cluster.astype(np.int32)
         width = self.state.n_globals + ROOM
@@ -245,7 +244,7 @@ class Refiner:
         labels = state.labels[ids]
         cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
         cell_rows[:, : state.n_globals] = state.cell_rows
-        values = self.rows.take(ids) - self.rows.origin
+        values = self.rows.points(ids) - self.rows.origin
         moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
         if moved:
             everyone = state.labels.copy()
@@ -280,14 +279,14 @@ class Refiner:
         return False
 
 
-def _means(half: Summary, proper: np.ndarray) -> np.ndarray:
+def _means(half: Sums, proper: np.ndarray) -> np.ndarray:
     """Return the means of proper halves; the others' are not looked at."""
     weight = np.where(proper, half.weight, 1.0)
     return np.where(proper[:, None], half.total / weight[:, None], 0.0)
 
 
 def refine(
-    rows: MemoryRows,
+    rows: GroupedRows,
     starts: np.ndarray,
     labels: np.ndarray,
     local_penalty: float,
@@ -302,7 +301,7 @@ def refine(
 
     Parameters
     ----------
-    rows : MemoryRows
+    rows : GroupedRows
         Rows of a group are side by side.
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.hard.divergence import get_divergence
 from countless.hard.hdp_auto import choose_penalties
 from countless.hard.hdp_choice import assign_groups
 from countless.hard.hdp_penalties import HDPPenalties
 from countless.hard.hdp_refine import refine
-from countless.rows import MemoryRows, open_rows
+from countless.hard.hdp_rows import GroupedRows, open_grouped
 
 # Rows of the first look, and the fewest that a group should show there; where groups are smaller
 # some of them are left out.
@@ -55,7 +54,7 @@ def thin(starts: np.ndarray, random: np.random.RandomState) -> Sample:
 
 
 def first_labels(
-    rows: MemoryRows,
+    rows: GroupedRows,
     starts: np.ndarray,
     penalties: HDPPenalties | None,
     random: np.random.RandomState,
@@ -67,7 +66,7 @@ def first_labels(
         best = choose_penalties(rows, starts, random)
         return best.labels, best.penalties
     sample = thin(starts, random)
-    with open_rows(rows.X[sample.ids], None, get_divergence("sqeuclidean")) as some:
+    with open_grouped(rows.home.pick(sample.ids).values, None, None) as some:
         if penalties is None:
             best = choose_penalties(some, sample.starts, random)
             labels, fewer = best.labels, best.penalties

@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.kernel_clusters import KernelClusters
-from countless.hard.split import LEAST_SHARE, PASSES
+from countless.hard.split import PASSES
+
+# A half must hold this share of its cluster's weight; less is the rounding of a difference.
+LEAST_SHARE = 1e-9
 
 
 class Halves(NamedTuple):

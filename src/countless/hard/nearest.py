@@ -1,43 +1,52 @@
 """Keeping every row with its nearest center while centers move, open and close.
 
-`Nearest` holds the labels and, for divergences that are squared metrics, two bounds a row that say
-which rows can have changed. The labels are those of comparing every row with every center, for any
-number of threads.
+`Nearest` holds the labels, what the clusters hold and, for divergences that are squared metrics,
+two bounds a row that say which rows can have changed. The labels are those of comparing every row
+with every center, wherever the rows live.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from countless.hard.neighbours import TILE_VALUES, neighbours_of
+from countless.hard.opening import find_openers
 from countless.hard.products import Products
 from countless.kernels.assign import (
     FAR,
     MOST,
     UNSETTLED,
+    count_before,
     filter_rows,
-    mark_far,
-    open_clusters,
     pick_nearest,
 )
-from countless.rows import MemoryRows, Summary
+from countless.kernels.statistics import add_rows, first_rows, move_rows
+from countless.rows import Block, Frame, Rows, Summary
 
-# Products held at once: what fits the cache, but rows enough to make a matrix product worth its
-# preparation.
-TILE_VALUES = 2**17
-LEAST_TILE_ROWS = 256
-# Measuring one center costs about this many entries of a matrix product, so longer lists do not
-# pay.
-PRODUCTS_A_CENTER = 8
-MOST_NEIGHBOURS = 128
-# Centers around their own that rows look at in a local pass.
-LOCAL_NEIGHBOURS = 32
-# Far rows that are settled one after the other before the others are compared with what they
-# opened.
-SETTLE_AT_ONCE = 64
-# Sums follow the rows that changed their label when at most one in so many did, and are made anew
-# every so many passes.
-REFRESH_SHARE = 4
-REFRESH_EVERY = 16
+# Rows enough to make a matrix product worth its preparation.
+LEAST_TILE_ROWS = 64
+# What is held for each row: at first all are in one cluster, and nothing is known.
+FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
+# Marks of rows, for a while: those far from all centers, or on the far side of a split.
+MARKS = {"marked": (np.bool_, False)}
+KEPT = {"kept": (np.int32, 0)}
+
+
+class Pass(NamedTuple):
+    """What every block must know to find the nearest centers of its rows."""
+
+    frame: Frame
+    form: Any  # the centers as kernels see them
+    products: Products
+    drift: np.ndarray  # (n_clusters,) how far each center moved
+    others: np.ndarray  # (n_clusters,) the farthest that any other center moved
+    neighbours: np.ndarray
+    gaps: np.ndarray
+    local: bool
+    forget: bool  # whether lower bounds hold no more
+    penalty: float
 
 
 class Nearest:
@@ -45,228 +54,287 @@ class Nearest:
 
     Attributes
     ----------
-    labels : ndarray of int32 (n_rows,)
+    state
+        What the rows' home holds for each row: labels and bounds.
     centers : ndarray of float64 (n_clusters, n_features)
+    summary : Summary
+        What the clusters hold.
     n_changed : int
         Rows whose label the last pass changed.
     n_computed, n_possible : int
         Divergences computed so far, and how many comparing all with all would have been.
     """
 
-    def __init__(self, rows: MemoryRows, centers: np.ndarray):
+    def __init__(self, rows: Rows, centers: np.ndarray | None = None):
         self.rows = rows
-        self.centers = centers
-        self.labels = np.zeros(rows.n_rows, dtype=np.int32)
-        self.upper = np.full(rows.n_rows, np.inf, dtype=np.float32)
-        self.lower = np.zeros(rows.n_rows, dtype=np.float32)
+        self.state = rows.hold(FIELDS)
+        self.centers = rows.frame.means(rows.whole) if centers is None else centers
+        # Every row has the first label.
+        self.summary = rows.frame.empty(len(self.centers))
+        self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
         self.n_computed = self.n_possible = 0
         self.n_changed = rows.n_rows
-        self._before = self.labels
-        self._n_summaries = 0
         self._local = False  # whether lower bounds speak of the listed centers only
         self._lists: tuple[np.ndarray, np.ndarray] | None = None
 
-    def restart(self, labels: np.ndarray, centers: np.ndarray) -> None:
-        """Start anew from other labels and centers, of which no bound is known."""
-        self.labels, self.centers = labels, centers
-        self.upper[:] = np.inf
-        self.lower[:] = 0.0
-        self._local = False
+    @property
+    def labels(self) -> Any:
+        """The label of each row, in the form that the table came in."""
+        return self.rows.held(self.state, "labels")
 
     @property
     def n_clusters(self) -> int:
         return len(self.centers)
 
-    def assign(
-        self, centers: np.ndarray, penalty: float = np.inf, *, local: bool = False
-    ) -> np.ndarray:
+    def assign(self, centers: np.ndarray, penalty: float = np.inf, *, local: bool = False) -> int:
         """Move the centers and find each row's nearest; with ``local``, among those near its own.
 
-        Returns the rows whose weighted divergence from it exceeds the penalty.
+        Returns how many rows have a weighted divergence from it that exceeds the penalty; these are
+        marked.
         """
-        rows = self.rows
-        self._before = self.labels.copy()
-        form, products = rows.centers(centers), Products(rows, centers)
-        drift = np.linalg.norm(centers - self.centers, axis=1) * (1 + 1e-12)
-        local = local and rows.divergence.is_metric
-        if self._local and not local:
-            self.lower[:] = 0.0
+        rows, frame = self.rows, self.rows.frame
+        local = local and frame.divergence.is_metric
+        drift = _distances(centers, self.centers)
+        self.centers = centers
         # A local search goes on with its lists while the clusters stay the same.
         if not (local and self._local and self._lists):
-            self._lists = self._neighbours(centers, local=local)
-        self._local = local
+            self._lists = neighbours_of(rows, centers, local=local)
         neighbours, gaps = self._lists
-        others = drift[neighbours].max(axis=1, initial=0.0) if local else _largest_of_others(drift)
-        limit = np.full(rows.block_size, len(centers))
-        verdicts = np.full(rows.n_rows, UNSETTLED, dtype=np.uint8)
-
-        def work(start, stop):
-            verdict = verdicts[start:stop]
-            computed = 0
-            if rows.divergence.is_metric:
-                computed = filter_rows(
-                    rows.form, start, stop, rows.weight, form, drift, others, neighbours,
-                    gaps, local, penalty, self.labels, self.upper, self.lower, verdict,
-                )  # fmt: skip
-            unsettled = np.flatnonzero(verdict == UNSETTLED)
-            ids = start + unsettled
-            self.labels[ids] = -1
-            far = self._compare(ids, form, products, 0, limit, penalty)
-            verdict[unsettled[far]] = FAR
-            return computed + len(ids) * len(centers), np.count_nonzero(verdict == FAR)
-
-        computed, n_far = zip(*rows.each(work, rows.blocks()), strict=True)
-        self.n_computed += sum(computed)
+        listed = drift[neighbours].max(axis=1, initial=0.0)
+        others = listed if local else _largest_of_others(drift)
+        forget, self._local = self._local and not local, local
+        products = Products(frame, centers)
+        if np.isfinite(penalty):
+            rows.extend(self.state, MARKS)
+        message = Pass(
+            frame, frame.centers(centers), products, drift, others, neighbours, gaps,
+            local, forget, penalty,
+        )  # fmt: skip
+        answers = rows.run(assign_block, self.state, message, into=self.summary)
+        computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
+        self.n_changed = n_changed
+        self.n_computed += computed
         self.n_possible += rows.n_rows * len(centers)
-        self.centers = centers
-        # There may be almost as many far rows as rows, so their places are kept narrow.
-        ends = np.cumsum(n_far)
-        places = np.empty(ends[-1], dtype=np.int32 if rows.n_rows < 2**31 else np.int64)
-        for (start, stop), count, end in zip(rows.blocks(), n_far, ends, strict=True):
-            if count:
-                places[end - count : end] = start + np.flatnonzero(verdicts[start:stop] == FAR)
-        return places
+        return n_far
 
-    def open(self, far: np.ndarray, penalty: float, rank) -> None:
-        """Let far rows open clusters in the order of their rank, as a serial loop would.
+    def open(self, order: str, seed: int, penalty: float) -> None:
+        """Let the marked rows open clusters in the order given, as a serial loop would.
 
-        A row sees the clusters opened by rows of lower rank only, so later ones may be nearer to it
+        A row sees the clusters opened by rows before it only, so later ones may be nearer to it
         until the next pass.
         """
-        rows = self.rows
-        visit = rank(far)
-        if visit is not far:  # else rows are visited as they come
-            far = far[np.argsort(visit, kind="stable")]
-        openers = self._openers(far, penalty)
-        first = self.n_clusters
-        opened = rows.take(openers)
-        self.centers = np.vstack([self.centers, opened])
-        form, products = rows.centers(self.centers), Products(rows, opened)
-        opened_at = rank(openers)
-
-        def work(start, stop):
-            ids = np.arange(start, stop)
-            limit = np.searchsorted(opened_at, rank(ids), side="right")
-            self._compare(ids, form, products, first, limit, np.inf)
-
-        rows.each(work, rows.blocks())
-        self.n_computed += rows.n_rows * len(openers)
-        self.n_possible += rows.n_rows * len(openers)
-
-    def summarise(self, before: Summary | None) -> Summary:
-        """Return what clusters hold, given what they held before `assign`; forget empty ones.
-
-        Only rows with a new label are added up, unless they are many; all rows are now and then,
-        against rounding.
-        """
-        changed = self._before != self.labels
-        self.n_changed = int(np.count_nonzero(changed))
-        self._n_summaries += 1
-        summary = None
-        few = REFRESH_SHARE * self.n_changed <= self.rows.n_rows
-        if before is not None and few and self._n_summaries % REFRESH_EVERY:
-            ids = np.flatnonzero(changed)
-            summary = self.rows.move(before, ids, self._before, self.labels, self.n_clusters)
-            # What is left of a cluster that lost all its rows may be rounding.
-            if summary.weight.min() <= 1e-9 * summary.weight.max():
-                summary = None
-        if summary is None:
-            summary = self.rows.summary(self.labels, self.n_clusters)
-        used = summary.weight > 0
-        if used.all():
-            return summary
-        self.labels = (np.cumsum(used, dtype=np.int32) - 1)[self.labels]
-        self.centers = self.centers[used]
+        rows, frame = self.rows, self.rows.frame
+        openers = find_openers(rows, self.state, order, seed, penalty)
+        first, n_opened = self.n_clusters, len(openers.row)
+        self.centers = np.vstack([self.centers, openers.centers])
+        room = frame.empty(n_opened)
+        self.summary = Summary(
+            np.append(self.summary.weight, room.weight), np.vstack([self.summary.total, room.total])
+        )
+        products = Products(frame, openers.centers)
+        message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
+        changed = rows.run(open_block, self.state, message, into=self.summary)
+        self.n_changed += sum(changed)
+        self.n_computed += rows.n_rows * n_opened
+        self.n_possible += rows.n_rows * n_opened
         self._lists = None
-        return Summary(summary.weight[used], summary.total[used])
 
-    def adopt(self, labels: np.ndarray, centers: np.ndarray, ancestor: np.ndarray) -> None:
-        """Take over other clusters: center ``c`` came out of the old cluster ``ancestor[c]``.
+    def drop_empty(self) -> None:
+        """Forget clusters that no row with weight is in; rows without weight look for another."""
+        used = self.summary.weight > 0
+        if not used.all():
+            number = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
+            self.rows.run(relabel_block, self.state, number, data=False)
+            self.centers = self.centers[used]
+            self.summary = self.summary.take(used)
+            self._lists = None
+            if self.rows.frame.n_counted < self.rows.n_rows:
+                n_changed = self.n_changed
+                self.assign(self.centers)
+                self.n_changed = n_changed
+
+    def adopt(self, change: Relabelling, summary: Summary, ancestor: np.ndarray) -> None:
+        """Take over other clusters: cluster ``c`` came out of the old cluster ``ancestor[c]``.
 
         A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than
         the largest step. Other rows may now have a part of their old cluster next to them, of which
         nothing is known.
         """
-        step = np.linalg.norm(centers - self.centers[ancestor], axis=1) * (1 + 1e-12)
-        self.lower -= np.float32(min(step.max() * (1 + 1e-6), MOST))
-        np.maximum(self.lower * np.float32(1 - 1e-6), 0.0, out=self.lower)
-        changed = (step > 0)[labels]
-        self.upper[changed] = np.inf
-        self.lower[changed] = 0.0
-        self.labels, self.centers = labels, centers
+        centers = self.rows.frame.means(summary)
+        step = _distances(centers, self.centers, ancestor)
+        message = change, np.float32(min(step.max() * (1 + 1e-6), MOST)), step > 0
+        self.rows.run(adopt_block, self.state, message, data=False)
+        self.centers, self.summary = centers, summary
         self._lists = None
 
-    def _compare(self, ids, form, products, first, limit, penalty) -> np.ndarray:
-        """Compare rows with centers by products, tile by tile; mark those that stay far."""
-        rows = self.rows
-        far = np.zeros(len(ids), dtype=bool)
-        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(products.slope)))
-        for at in range(0, len(ids), step):
-            part = slice(at, at + step)
-            score, norm, error = products.scores(ids[part])
-            pick_nearest(
-                rows.form, ids[part], rows.weight, form, score, norm, error, products.unit**2,
-                first, limit[part], penalty, self.labels, self.upper, self.lower, far[part],
-            )  # fmt: skip
-        return far
+    def start_from(self, labels: Any) -> None:
+        """Take labels for the rows, and make the clusters that they name."""
+        self.rows.put(self.state, "labels", labels)
+        self._restart(int(max(self.rows.run(largest_label, self.state, data=False))) + 1)
 
-    def _openers(self, waiting: np.ndarray, penalty: float) -> np.ndarray:
-        """Return the far rows, given in visiting order, that open clusters."""
-        rows = self.rows
-        openers = []
-        while len(waiting):
-            ids, waiting = waiting[:SETTLE_AT_ONCE], waiting[SETTLE_AT_ONCE:]
-            form = rows.centers(rows.take(ids))
-            places = np.empty(len(ids), dtype=np.int64)
-            count = open_clusters(rows.form, ids, rows.weight, form, penalty, places)
-            openers.append(ids[places[:count]])
-            far = np.empty(len(waiting), dtype=bool)
+    def forget_lists(self) -> None:
+        """Look for the centers around each center anew in the next pass."""
+        self._lists = None
 
-            def mark(start, stop, ids=waiting, form=form, chosen=places[:count], far=far):
-                part = slice(start, stop)
-                mark_far(rows.form, ids[part], rows.weight, form, chosen, penalty, far[part])
+    def keep(self) -> None:
+        """Remember the labels."""
+        self.rows.extend(self.state, KEPT)
+        self.rows.run(keep_block, self.state, None, data=False)
 
-            size = rows.block_size
-            rows.each(mark, [(at, at + size) for at in range(0, len(waiting), size)])
-            waiting = waiting[far]
-        return np.concatenate(openers)
+    def take_back(self, n_clusters: int) -> None:
+        """Go back to the labels remembered, of so many clusters."""
+        self.rows.run(take_back_block, self.state, None, data=False)
+        self._restart(n_clusters)
 
-    def _neighbours(self, centers: np.ndarray, *, local: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each center the nearest others and their distances, rounded down.
+    def number_by_appearance(self) -> None:
+        """Number clusters in the order in which rows that have weight first show them."""
+        k = self.n_clusters
+        places = self.rows.run(first_rows_block, self.state, k)
+        order = np.argsort(np.min(places, axis=0), kind="stable")
+        number = np.empty(k, dtype=np.int32)
+        number[order] = np.arange(k)
+        self.rows.run(relabel_block, self.state, number, data=False)
+        self.centers, self.summary = self.centers[order], self.summary.take(order)
+        self._lists = None
 
-        The last column of the distances covers all centers that are not listed.
-        """
-        k = len(centers)
-        if k == 1:
-            return np.empty((1, 0), dtype=np.int32), np.full((1, 1), np.inf, dtype=np.float32)
-        # Worth its k^2 products and comparisons only where rows far outnumber centers.
-        worth = local or k * k <= 16 * self.rows.n_rows
-        if not (self.rows.divergence.is_metric and worth):
-            return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
-        # A local search may overlook a center, so it need not look so closely.
-        kind = np.float32 if local else np.float64
-        shifted: np.ndarray = ((centers - self.rows.origin) / self.rows.unit).astype(kind)
-        square = np.einsum("ij,ij->i", shifted, shifted)
-        error = 4 * (centers.shape[1] + 8) * np.finfo(kind).eps * square.max()
-        most = LOCAL_NEIGHBOURS if local else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
-        listed = min(most, k - 1)
-        neighbours = np.empty((k, listed), dtype=np.int32)
-        gaps = np.empty((k, listed + 1), dtype=np.float32)
+    def _restart(self, n_clusters: int) -> None:
+        """Make the clusters that labels name; no bound is known."""
+        self.rows.run(forget_bounds, self.state, None, data=False)
+        self.summary = self.rows.frame.empty(n_clusters)
+        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
+        self.centers = self.rows.frame.means(self.summary)
+        self._local = False
+        self._lists = None
 
-        def work(start, stop):
-            squares = square[start:stop, None] + square - 2.0 * shifted[start:stop] @ shifted.T
-            squares[np.arange(stop - start), np.arange(start, stop)] = np.inf
-            nearest = np.argpartition(squares, min(listed, k - 1), axis=1)[:, : listed + 1]
-            found = np.take_along_axis(squares, nearest, axis=1)
-            order = np.argsort(found, axis=1)
-            found = np.take_along_axis(found, order, axis=1)
-            neighbours[start:stop] = np.take_along_axis(nearest, order, axis=1)[:, :listed]
-            gap = np.sqrt(np.maximum(found - error, 0.0)) * (self.rows.unit * (1 - 1e-6))
-            gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-        step = max(64, TILE_VALUES // k)
-        self.rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
-        return neighbours, gaps
+class Relabelling(NamedTuple):
+    """New labels: by the old one, by the mark too, or for single rows."""
+
+    near: np.ndarray  # (n_old_clusters,) for rows that are not marked
+    far: np.ndarray | None = None  # (n_old_clusters,) for marked rows
+    rows: np.ndarray | None = None  # places, ascending, of rows that get a label of their own
+    labels: np.ndarray | None = None
+
+
+def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, int]:
+    """Give each row to the nearest center; count divergences, changes, and rows far from all."""
+    frame, penalty = message.frame, message.penalty
+    labels, upper, lower = held["labels"], held["upper"], held["lower"]
+    before = labels.copy()
+    verdict = np.full(block.n_rows, UNSETTLED, dtype=np.uint8)
+    if message.forget:
+        lower[:] = 0.0
+    computed = 0
+    if frame.divergence.is_metric:
+        computed = filter_rows(
+            block.form, block.weight, message.form, message.drift, message.others,
+            message.neighbours, message.gaps, message.local, penalty, labels, upper, lower, verdict,
+        )  # fmt: skip
+    ids = np.flatnonzero(verdict == UNSETTLED)
+    labels[ids] = -1
+    limit = np.broadcast_to(np.int64(len(message.drift)), len(ids))
+    far = compare(block, held, ids, message.form, message.products, 0, limit, penalty)
+    verdict[ids[far]] = FAR
+    with borrow() as sums:
+        n_changed = move_rows(block.form, block.weight, before, labels, frame.scale, *sums)
+    if np.isfinite(penalty):
+        held["marked"][:] = verdict == FAR
+    computed += len(ids) * len(message.drift)
+    return computed, n_changed, int(np.count_nonzero(verdict == FAR))
+
+
+def compare(block: Block, held, ids, form, products, first, limit, penalty) -> np.ndarray:
+    """Compare rows with centers by products, tile by tile; mark those that stay far."""
+    far = np.zeros(len(ids), dtype=bool)
+    step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(products.slope)))
+    for at in range(0, len(ids), step):
+        part = slice(at, at + step)
+        score, norm, error = products.scores(block, ids[part])
+        pick_nearest(
+            block.form, ids[part], block.weight, form, score, norm, error, products.unit**2,
+            first, limit[part], penalty, held["labels"], held["upper"], held["lower"], far[part],
+        )  # fmt: skip
+    return far
+
+
+def open_block(block: Block, held, message, borrow) -> int:
+    """Compare rows with the clusters opened before each; count those that join one."""
+    frame, form, products, first, openers, order, seed = message
+    key = openers.key_of(block, held, order, seed)
+    limit = np.empty(block.n_rows, dtype=np.int64)
+    count_before(key, block.start, openers.key, openers.row, limit)
+    before = held["labels"].copy()
+    compare(block, held, np.arange(block.n_rows), form, products, first, limit, np.inf)
+    with borrow() as sums:
+        return move_rows(block.form, block.weight, before, held["labels"], frame.scale, *sums)
+
+
+def add_block(block: Block, held, frame: Frame, borrow) -> None:
+    """Add up the rows of a block by their labels."""
+    with borrow() as sums:
+        add_rows(block.form, block.weight, held["labels"], frame.scale, *sums)
+
+
+def relabel_block(block: Block, held, number: np.ndarray) -> None:
+    """Give clusters other numbers; -1 leaves rows to any cluster, without bounds."""
+    labels = number[held["labels"]]
+    homeless = labels < 0
+    held["upper"][homeless], held["lower"][homeless] = np.inf, 0.0
+    held["labels"][:] = np.maximum(labels, 0)
+
+
+def adopt_block(block: Block, held, message) -> None:
+    """Give rows their labels of after a split, merge or move, and say what bounds still hold."""
+    change, largest_step, changed = message
+    old = held["labels"]
+    labels = change.near[old]
+    if change.far is not None:
+        labels = np.where(held["marked"], change.far[old], labels)
+    if change.rows is not None:
+        first, last = np.searchsorted(change.rows, [block.start, block.start + block.n_rows])
+        labels[change.rows[first:last] - block.start] = change.labels[first:last]
+    held["labels"][:] = labels
+    lower = held["lower"]
+    lower -= largest_step
+    np.maximum(lower * np.float32(1 - 1e-6), 0.0, out=lower)
+    moved = changed[labels]
+    held["upper"][moved] = np.inf
+    lower[moved] = 0.0
+
+
+def keep_block(block: Block, held, message) -> None:
+    held["kept"][:] = held["labels"]
+
+
+def take_back_block(block: Block, held, message) -> None:
+    held["labels"][:] = held["kept"]
+
+
+def forget_bounds(block: Block, held, message) -> None:
+    held["upper"][:] = np.inf
+    held["lower"][:] = 0.0
+
+
+def largest_label(block: Block, held, message) -> int:
+    return int(held["labels"].max())
+
+
+def first_rows_block(block: Block, held, n_clusters: int) -> np.ndarray:
+    """Return the place where each cluster first shows."""
+    first = np.full(n_clusters, np.iinfo(np.int64).max)
+    first_rows(held["labels"], block.weight, block.start, first)
+    return first
+
+
+def _distances(new: np.ndarray, old: np.ndarray, ancestor: np.ndarray | None = None) -> np.ndarray:
+    """Return how far each center is from its ancestor (None: of the same place), rounded up."""
+    ancestor = np.arange(len(new)) if ancestor is None else ancestor
+    distance = np.empty(len(new))
+    step = max(1, TILE_VALUES // max(1, new.shape[1]))
+    for at in range(0, len(new), step):
+        part = slice(at, at + step)
+        distance[part] = np.linalg.norm(new[part] - old[ancestor[part]], axis=1)
+    return distance * (1 + 1e-12)
 
 
 def _largest_of_others(values: np.ndarray) -> np.ndarray:

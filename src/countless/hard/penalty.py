@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from countless._labels import number_by_appearance
-from countless.hard.checks import check_table, check_weight
+from countless._labels import look_up
+from countless.hard.checks import open_table
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.farthest import farthest_first_penalty
 from countless.hard.micro import MicroClusters, micro_clusters
@@ -27,6 +27,7 @@ from countless.hard.structureless import (
     simulate,
 )
 from countless.hard.ward import WardTree, ward_tree
+from countless.rows import Rows
 
 # Scores within a fifth of the best are as good, and the fewest clusters win.
 EQUAL = 0.8
@@ -104,7 +105,8 @@ class PenaltyPath:
 
     def labels_at(self, penalty: float) -> np.ndarray:
         """Return the cluster of each row at a penalty, numbered by first appearance."""
-        return number_by_appearance(self._tree.cut(self._merges_at(penalty))[self._labels])[1]
+        # Items are numbered by first appearance, so clusters of items are, too.
+        return look_up(self._tree.cut(self._merges_at(penalty)), self._labels)
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the penalty in the middle, on a log scale, of those that give this many clusters.
@@ -206,11 +208,15 @@ def penalty_path(
     >>> path.n_clusters_at(path.penalty / 100) > path.n_clusters_at(path.penalty)
     True
     """
-    measure = get_divergence(divergence)
-    X = check_table(X, measure)
-    weight = check_weight(sample_weight, X.shape[0])
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    items = micro_clusters(X, weight, measure, seed=seed, n_jobs=n_jobs)
+    with open_table(X, sample_weight, get_divergence(divergence), n_jobs) as rows:
+        return path_of(rows, seed)
+
+
+def path_of(rows: Rows, seed: int) -> PenaltyPath:
+    """Find what every penalty gives for rows that are open."""
+    measure = rows.frame.divergence
+    items = micro_clusters(rows, seed=seed)
     tree = ward_tree(items.weight, items.total, measure)
     widths, null = _judge(items, tree, measure, seed)
     return PenaltyPath(items.labels, tree, items.within, widths, null)

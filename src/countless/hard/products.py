@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.rows import MemoryRows
+from countless.rows import Block, Frame
 
 # Fewer centers than this are compared in all dimensions.
 MANY_CENTERS = 512
@@ -35,17 +35,17 @@ class Products:
 
     Parameters
     ----------
-    rows : MemoryRows
+    frame : Frame
     centers : ndarray of shape (n_centers, n_features)
     sketch : bool
         Whether scores may be lower bounds only; otherwise they are the divergences, but for
         rounding.
     """
 
-    def __init__(self, rows: MemoryRows, centers: np.ndarray, *, sketch: bool = True):
-        self.rows = rows
-        self.unit, self.slope, self.offset = rows.product_form(centers)
-        self.basis = self._few_directions() if sketch and rows.by_differences else None
+    def __init__(self, frame: Frame, centers: np.ndarray, *, sketch: bool = True):
+        self.frame = frame
+        self.unit, self.slope, self.offset = frame.product_form(centers)
+        self.basis = self._few_directions() if sketch and frame.by_differences else None
         self.outside = 0.0  # the farthest that a center lies outside the span of the basis
         if self.basis is not None:
             inside = self.slope @ self.basis
@@ -53,13 +53,13 @@ class Products:
             self.outside = float(self.slope[:, -1].max()) / 2
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
         # SciPy's sparse product would copy a transposed view at every call.
-        self._right = np.ascontiguousarray(self.slope.T) if rows.is_sparse else self.slope.T
+        self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else self.slope.T
 
-    def scores(self, ids: np.ndarray) -> Scores:
-        """Compare some rows with all centers."""
-        tile = self.rows.tile(ids, self.unit)
+    def scores(self, block: Block, ids: np.ndarray) -> Scores:
+        """Compare some rows of a block with all centers."""
+        tile = self.frame.tile(block, ids, self.unit)
         values = tile.values
-        rounding = (self.rows.n_features + 8) * np.finfo(self.slope.dtype).eps
+        rounding = (self.frame.n_features + 8) * np.finfo(self.slope.dtype).eps
         error = rounding * (np.abs(tile.norm) + np.abs(self.offset).max(initial=0.0))
         error += rounding * tile.length * self.reach
         if self.basis is not None:
@@ -73,12 +73,12 @@ class Products:
 
     def _few_directions(self) -> np.ndarray | None:
         """Return the main directions of the centers, if few hold nearly all of their variance."""
-        if len(self.slope) < max(MANY_CENTERS, 2 * self.rows.n_features):
+        if len(self.slope) < max(MANY_CENTERS, 2 * self.frame.n_features):
             return None
         spread, directions = np.linalg.eigh(self.slope.T.astype(np.float64) @ self.slope)
         outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
         n_directions = int(np.count_nonzero(~outside))
-        if FEWER * (n_directions + 1) > self.rows.n_features:
+        if FEWER * (n_directions + 1) > self.frame.n_features:
             return None
         return directions[:, -n_directions:].astype(np.float32)
 

@@ -15,16 +15,20 @@ center) + penalty * n_clusters`` are taken:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from countless._compat import OnPass, ignore_pass
 from countless.hard.algorithm1 import Clustering
+from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.merge import profitable_merges
-from countless.hard.nearest import LEAST_TILE_ROWS, TILE_VALUES, Nearest
+from countless.hard.nearest import LEAST_TILE_ROWS, Nearest, Relabelling
+from countless.hard.neighbours import TILE_VALUES
 from countless.hard.products import Products
-from countless.hard.split import halve
+from countless.hard.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves
-from countless.rows import MemoryRows, Summary
+from countless.rows import Block, Frame, Rows, Summary
 
 # Above this many clusters, rows look for a nearer center among those around their own until that
 # finds no more.
@@ -41,6 +45,9 @@ BOLD = 0.7
 DEEP_FACTOR = 4
 DEEP_CLUSTERS = 256
 VENTURE_PASSES = 4
+# Halves take at most one part in so many of the table's room, in so many goes.
+HALVING_ROOM = 64
+MOST_HALVINGS = 4
 # Gains below this share of the objective are rounding.
 ROUNDING = 1e-12
 
@@ -48,66 +55,79 @@ ROUNDING = 1e-12
 class Refiner:
     """A clustering under refinement: labels, sums and the objective, kept in step."""
 
-    def __init__(self, rows: MemoryRows, nearest: Nearest, summary: Summary, penalty: float):
-        self.rows = rows
+    def __init__(self, nearest: Nearest, penalty: float):
         self.nearest = nearest
-        self.summary = summary
+        self.rows = nearest.rows
+        self.frame = nearest.rows.frame
         self.penalty = penalty
-        self.rounding = ROUNDING * abs(rows.total_cost)
+        self.rounding = ROUNDING * abs(self.frame.total_cost)
         self.n_passes = 0
 
     @property
     def n_clusters(self) -> int:
-        return len(self.summary.weight)
+        return self.nearest.n_clusters
 
     @property
     def objective(self) -> float:
-        return self.rows.objective(self.summary, self.penalty)
+        return self.frame.objective(self.nearest.summary, self.penalty)
 
     def settle_rows(self, *, local: bool = False) -> bool:
         """Move rows to their nearest center and centers to their mean; tell if a label changed."""
         self.n_passes += 1
-        self.nearest.assign(self.rows.means(self.summary), local=local)
-        self.summary = self.nearest.summarise(self.summary)
+        self.nearest.assign(self.frame.means(self.nearest.summary), local=local)
+        self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
     def split(self, price: float | None = None) -> int:
         """Split clusters that gain more than the price (None: the penalty); return how many."""
         price = self.penalty if price is None else price
-        halves = halve(self.rows, self.nearest.labels, self.nearest.upper, self.summary, price)
+        cluster, farthest = worth_halving(self.nearest, price)
+        # Some clusters at a time where those of all would take much room.
+        room = max(1, self.frame.n_bytes // (HALVING_ROOM * 8 * self.frame.n_features))
+        at_once = max(room, -(-len(cluster) // MOST_HALVINGS))
+        n_new = 0
+        for at in range(0, len(cluster), at_once):
+            part = slice(at, at + at_once)
+            n_new += self._take_splits(halve(self.nearest, cluster[part], farthest[part]), price)
+        return n_new
+
+    def _take_splits(self, halves: Halves, price: float) -> int:
         pays = halves.gain > price + self.rounding
         n_new = int(pays.sum())
         if n_new:
-            k, split = self.n_clusters, halves.cluster[pays]
-            far_label = np.arange(k, dtype=np.int32)
+            k, split, far = self.n_clusters, halves.cluster[pays], halves.far.take(pays)
+            new_label = np.arange(k, dtype=np.int32)
+            far_label = new_label.copy()
             far_label[split] = k + np.arange(n_new)
-            labels = np.where(halves.side, far_label[self.nearest.labels], self.nearest.labels)
-            weight, total = (part.copy() for part in self.summary)
-            weight[split], total[split] = halves.near.weight[pays], halves.near.total[pays]
-            weight = np.append(weight, halves.far.weight[pays])
-            total = np.vstack([total, halves.far.total[pays]])
-            self._adopt(labels, Summary(weight, total), np.append(np.arange(k), split))
+            summary = self.frame.empty(k + n_new)
+            for new, old, part in zip(summary, self.nearest.summary, far, strict=True):
+                new[:k], new[k:] = old, part
+                new[split] -= part
+            ancestor = np.append(np.arange(k), split)
+            self.nearest.adopt(Relabelling(new_label, far_label), summary, ancestor)
         return n_new
 
     def merge(self) -> int:
         """Merge pairs of clusters for as long as that pays; return how many."""
-        n_merged = 0
-        while self.n_clusters > 1:
-            limit = self.penalty - self.rounding
-            pairs = profitable_merges(self.rows, self.summary, limit)
+        summary, k = self.nearest.summary, self.n_clusters
+        label = np.arange(k, dtype=np.int32)
+        heir = np.arange(k)
+        while len(heir) > 1:
+            pairs = profitable_merges(self.rows, summary, self.penalty - self.rounding)
             if not len(pairs):
                 break
             kept, gone = pairs.T
-            weight, total = (part.copy() for part in self.summary)
-            weight[kept] += weight[gone]
-            total[kept] += total[gone]
-            stays = np.ones(self.n_clusters, dtype=bool)
+            for part in summary:
+                part[kept] += part[gone]
+            stays = np.ones(len(heir), dtype=bool)
             stays[gone] = False
-            new_label = np.cumsum(stays, dtype=np.int32) - 1
-            new_label[gone] = new_label[kept]
-            labels = new_label[self.nearest.labels]
-            self._adopt(labels, Summary(weight[stays], total[stays]), np.flatnonzero(stays))
-            n_merged += len(pairs)
+            number = np.cumsum(stays, dtype=np.int32) - 1
+            number[gone] = number[kept]
+            label, heir, summary = number[label], heir[stays], summary.take(stays)
+            self.nearest.summary = summary
+        n_merged = k - len(heir)
+        if n_merged:
+            self.nearest.adopt(Relabelling(label), summary, heir)
         return n_merged
 
     def venture(self, price: float, enough: int, *, local: bool) -> bool:
@@ -116,7 +136,8 @@ class Refiner:
         This finds what no single split or merge does: a split that pays once the rows around it
         have settled, a center to be taken from one place and needed in another.
         """
-        before, labels, summary = self.objective, self.nearest.labels.copy(), self.summary
+        before, n_before = self.objective, self.n_clusters
+        self.nearest.keep()
         while self.n_clusters < enough and self.split(price):
             self.settle_rows(local=local)
         self.settle_rows(local=local)
@@ -126,122 +147,160 @@ class Refiner:
                 break
         if self.objective < before - self.rounding:
             return True
-        self.nearest.restart(labels, self.rows.means(summary))
-        self.nearest.assign(self.nearest.centers, local=local)
-        self.summary = self.nearest.summarise(summary)
+        self.nearest.take_back(n_before)
         return False
 
     def deep(self) -> int:
         """Return how many clusters the deepest venture makes, within the room of the table."""
-        many = max(DEEP_FACTOR * self.n_clusters, min(DEEP_CLUSTERS, self.rows.n_rows // 4))
-        room = self.rows.n_bytes // (8 * self.rows.n_features)
+        many = max(DEEP_FACTOR * self.n_clusters, min(DEEP_CLUSTERS, self.frame.n_counted // 4))
+        room = self.frame.n_bytes // (8 * self.frame.n_features)
         return min(many, max(2 * self.n_clusters, room))
 
     def move_rows(self) -> int:
         """Move single rows, the most profitable ones first; return how many."""
         ids, target, gain = self._promising_rows()
-        order = np.argsort(-gain, kind="stable")[:MOVES_AT_ONCE]
-        energy = self.rows.divergence.energy
-        labels = self.nearest.labels.copy()
-        weight, total = list(self.summary.weight), list(self.summary.total)
+        if not len(ids):
+            return 0
+        order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
+        ids, target = ids[order], target[order]
+        picked = self.rows.pick(ids)
+        steps = self.frame.steps(picked.weight, picked.points() - self.frame.origin)
+        label = picked_labels(self.rows, self.nearest.state, ids)
+        weight, total = list(self.nearest.summary.weight), list(self.nearest.summary.total)
         ancestor = list(range(self.n_clusters))
-        points = self.rows.take(ids[order]) - self.rows.origin
-        n_moved = 0
-        for i, to, point in zip(ids[order], target[order], points, strict=True):
-            w, a = self.rows.weight[i], labels[i]
-            left = (weight[a] - w, total[a] - w * point)
+        moved = {}
+        for i, own, to, w, row in zip(ids, label, target, *steps, strict=True):
+            left = (weight[own] - w, total[own] - row)
             if left[0] <= 0:
                 continue
             opens = to < 0
-            joined = (w, w * point) if opens else (weight[to] + w, total[to] + w * point)
-            before = [(weight[a], total[a])] + ([] if opens else [(weight[to], total[to])])
+            joined = (w, row) if opens else (weight[to] + w, total[to] + row)
+            before = [(weight[own], total[own])] + ([] if opens else [(weight[to], total[to])])
             change = self.penalty if opens else 0.0
-            change += _energies(energy, [left, joined]) - _energies(energy, before)
+            change += self._energies([left, joined]) - self._energies(before)
             if not change < -self.rounding:
                 continue
             if opens:
                 to = len(weight)
-                weight.append(0.0)
-                total.append(np.zeros_like(point))
-                ancestor.append(ancestor[a])
-            (weight[a], total[a]), (weight[to], total[to]) = left, joined
-            labels[i] = to
-            n_moved += 1
-        if n_moved:
-            self._adopt(labels, Summary(np.array(weight), np.array(total)), np.array(ancestor))
-        return n_moved
+                weight.append(0)
+                total.append(np.zeros_like(row))
+                ancestor.append(ancestor[own])
+            (weight[own], total[own]), (weight[to], total[to]) = left, joined
+            moved[int(i)] = to
+        if moved:
+            places = np.array(sorted(moved))
+            labels = np.array([moved[place] for place in places], dtype=np.int32)
+            same = np.arange(self.n_clusters, dtype=np.int32)
+            change_ = Relabelling(same, None, places, labels)
+            self.nearest.adopt(
+                change_, Summary(np.array(weight), np.array(total)), np.array(ancestor)
+            )
+        return len(moved)
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
         self.settle_rows()
-        return self.rows.objective(self.summary, self.penalty, self.nearest.centers)
+        return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
 
-    def _adopt(self, labels: np.ndarray, summary: Summary, ancestor: np.ndarray) -> None:
-        self.nearest.adopt(labels, self.rows.means(summary), ancestor)
-        self.summary = summary
+    def _energies(self, clusters) -> float:
+        weight, total = zip(*clusters, strict=True)
+        return float(self.frame.energy(Summary(np.array(weight), np.array(total))).sum())
 
     def _promising_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows that may gain by moving, where to (-1: their own cluster), and how much."""
-        rows, nearest = self.rows, self.nearest
-        weight = self.summary.weight
-        lightest = weight.min()
-        price = self.penalty * rows.divergence.scale
-        products = Products(rows, nearest.centers, sketch=False)
-        unit = products.unit**2
-
-        def look(start, stop):
-            own, w = weight[nearest.labels[start:stop]], rows.weight[start:stop]
-            movable = own > w * (1 + 1e-9)
-            given_back = np.divide(own, own - w, out=np.zeros(stop - start), where=movable)
-            given_back = given_back * nearest.upper[start:stop].astype(np.float64) ** 2
-            least = nearest.lower[start:stop].astype(np.float64) ** 2 * lightest / (lightest + w)
-            ids = start + np.flatnonzero(
-                movable & ((given_back > least) | (w * given_back > price))
-            )
-            score, norm, _ = products.scores(ids)
-            target, gain = np.empty(len(ids), dtype=np.int64), np.empty(len(ids))
-            pick_moves(ids, rows.weight, weight, nearest.labels, score, norm, unit, target, gain)
-            opening = given_back[ids - start] * rows.weight[ids] - price
-            opens = opening > gain
-            target[opens] = -1
-            gain = np.maximum(gain, opening)
-            return ids[gain > 0], target[gain > 0], gain[gain > 0]
-
-        step = min(max(LEAST_TILE_ROWS, TILE_VALUES // self.n_clusters), rows.block_size)
-        parts = [(at, min(at + step, rows.n_rows)) for at in range(0, rows.n_rows, step)]
-        found = rows.each(look, parts)
+        nearest, frame = self.nearest, self.frame
+        message = MoveSearch(
+            frame,
+            frame.centers(nearest.centers),
+            Products(frame, nearest.centers),
+            frame.weights(nearest.summary),
+            self.penalty * frame.divergence.scale,
+        )
+        found = self.rows.run(promising_block, nearest.state, message)
         ids, target, gain = (np.concatenate(part) for part in zip(*found, strict=True))
         return ids, target, gain
 
 
-def _energies(energy, clusters) -> float:
-    weight, total = zip(*clusters, strict=True)
-    return float(energy(np.array(weight), np.array(total)).sum())
+class MoveSearch(NamedTuple):
+    """What every block must know to tell which of its rows gain by moving."""
+
+    frame: Frame
+    form: Any
+    products: Products
+    weight: np.ndarray  # (n_clusters,)
+    price: float
+
+
+def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]:
+    """Return the rows that gain most by moving, where to (-1: their own cluster), and how much."""
+    w, own = block.weight, m.weight[held["labels"]]
+    lightest = m.weight.min()
+    movable = own > w * (1 + 1e-9)
+    given_back = np.divide(own, own - w, out=np.zeros(block.n_rows), where=movable)
+    given_back *= held["upper"].astype(np.float64) ** 2
+    least = held["lower"].astype(np.float64) ** 2 * lightest / (lightest + w)
+    ids = np.flatnonzero((w > 0) & movable & ((given_back > least) | (w * given_back > m.price)))
+    target, gain = np.empty(len(ids), dtype=np.int64), np.empty(len(ids))
+    step = max(LEAST_TILE_ROWS, TILE_VALUES // len(m.weight))
+    for at in range(0, len(ids), step):
+        part = slice(at, at + step)
+        score, norm, error = m.products.scores(block, ids[part])
+        pick_moves(
+            block.form, ids[part], w, m.weight, m.form, held["labels"], score, norm, error,
+            m.products.unit**2, m.price, target[part], gain[part],
+        )  # fmt: skip
+    best = np.argsort(-gain, kind="stable")[:MOVES_AT_ONCE]
+    best = best[gain[best] > 0]
+    return block.start + ids[best], target[best], gain[best]
+
+
+def picked_labels(rows: Rows, state, ids: np.ndarray) -> np.ndarray:
+    """Return the labels of some rows."""
+    order = np.argsort(ids)
+    found = np.concatenate(rows.run(labels_block, state, ids[order], data=False))
+    labels = np.empty(len(ids), dtype=np.int64)
+    labels[order] = found
+    return labels
+
+
+def labels_block(block: Block, held, places: np.ndarray) -> np.ndarray:
+    """Return the labels of those rows that are in this block."""
+    first, last = np.searchsorted(places, [block.start, block.start + block.n_rows])
+    return held["labels"][places[first:last] - block.start]
 
 
 def refine(
-    rows: MemoryRows,
     nearest: Nearest,
-    summary: Summary,
     penalty: float,
     *,
     tol: float,
     max_iter: int,
-    on_pass: Callable[[float, int], None] = lambda objective, n_clusters: None,
+    on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
+    start: Callable[[Nearest], None] = lambda nearest: None,
 ) -> Clustering:
-    """Take moves until none lowers the objective by more than ``tol`` times itself."""
-    refiner = Refiner(rows, nearest, summary, penalty)
-    history: list[float] = []
+    """Take moves until none lowers the objective by more than ``tol`` times itself.
+
+    A run that the checkpoint has saved goes on from there; any other begins with ``start``.
+    """
+    saved = checkpoint.resume(nearest)
+    if not saved:
+        start(nearest)
+    refiner = Refiner(nearest, penalty)
+    history, refiner.n_passes = saved or ([], 0)
 
     def note(objective: float) -> None:
         history.append(objective)
         on_pass(objective, refiner.n_clusters)
 
-    note(refiner.objective)
+    if not saved:
+        note(refiner.objective)
     converged = False
     while not converged and refiner.n_passes < max_iter:
-        start = history[-1]
-        little = tol * abs(start) + refiner.rounding * (tol > 0)
+        nearest.forget_lists()  # a run that goes on from here has none
+        checkpoint.save(nearest, Progress(history, refiner.n_passes))
+        before = history[-1]
+        little = tol * abs(before) + refiner.rounding * (tol > 0)
         # Rows of very many clusters look around their own cluster only; the last pass looks
         # everywhere.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
@@ -258,22 +317,13 @@ def refine(
             changed = refiner.settle_rows(local=local)
             note(refiner.objective)
             changed = changed and history[-2] - history[-1] > little
-        if start - history[-1] > little:
+        if before - history[-1] > little:
             continue
         found = not local and refiner.move_rows() > 0
         found = found or refiner.venture(BOLD * penalty, refiner.n_clusters + 1, local=local)
         if not found and not local:
             found = refiner.venture(0.0, refiner.deep(), local=local)
         note(refiner.objective)
-        converged = not found or start - history[-1] <= little
+        converged = not found or before - history[-1] <= little
     note(refiner.finish())
-    return Clustering(
-        nearest.labels,
-        nearest.centers,
-        refiner.summary,
-        history[-1],
-        history,
-        1 + refiner.n_passes,
-        converged,
-        nearest.n_computed / nearest.n_possible,
-    )
+    return Clustering(nearest, history[-1], history, 1 + refiner.n_passes, converged)

@@ -6,76 +6,139 @@ from typing import NamedTuple
 
 import numpy as np
 
+from countless.hard.nearest import MARKS, Nearest
 from countless.kernels.moves import add_side, spread_of_clusters
-from countless.rows import MemoryRows, Summary
+from countless.rows import Block, Frame, Summary
 
 # Passes of 2-means inside each cluster; later ones change little.
 PASSES = 3
-# A half must hold this share of its cluster's weight; less is the rounding of a difference.
-LEAST_SHARE = 1e-9
 
 
 class Halves(NamedTuple):
-    """What splitting some clusters gives."""
+    """What splitting some clusters gives; the rows of far halves are marked."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: (
-        np.ndarray
-    )  # (m,) what splitting each lowers the objective by, before the penalty for one more cluster
-    near: Summary  # the half that keeps the label
-    far: Summary  # the half that gets a new one
-    side: np.ndarray  # (n_rows,) bool, True in the far half
+    gain: np.ndarray  # (m,) how much splitting each lowers the cost of rows
+    far: Summary  # the half that gets a new label
 
 
-def halve(rows: MemoryRows, labels, upper, summary: Summary, penalty: float) -> Halves:
-    """Halve every cluster that could pay the penalty, by 2-means from its main direction.
+class Spread(NamedTuple):
+    """The row of each cluster that is farthest out, and what the cluster costs."""
 
-    ``upper`` bounds the distance of each row from its center: clusters that cost less than the
-    penalty altogether are left alone.
+    farthest: np.ndarray  # (n_clusters,) -1: no row
+    reach: np.ndarray  # (n_clusters,)
+    cost: np.ndarray  # (n_clusters,)
+
+    @classmethod
+    def of_nothing(cls, n_clusters: int) -> Spread:
+        return cls(np.full(n_clusters, -1), np.zeros(n_clusters), np.zeros(n_clusters))
+
+    def fresh(self) -> Spread:
+        return self.of_nothing(len(self.cost))
+
+    def absorb(self, other: Spread) -> None:
+        first = (other.farthest < self.farthest) | (self.farthest < 0)
+        better = (other.reach > self.reach) | (other.reach == self.reach) & first
+        better &= other.farthest >= 0
+        self.farthest[better] = other.farthest[better]
+        self.reach[better] = other.reach[better]
+        np.add(self.cost, other.cost, out=self.cost)
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(part.nbytes for part in self)
+
+
+class Planes(NamedTuple):
+    """A plane through each of some clusters."""
+
+    frame: Frame
+    slot: np.ndarray  # (n_clusters,) the plane of a cluster, -1: none
+    normal: np.ndarray  # (n_planes, n_features)
+    threshold: np.ndarray  # (n_planes,)
+    shrink: float  # above 0: add up all rows times their excess and this
+
+
+def worth_halving(nearest: Nearest, price: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the clusters that cost more than the price, and the farthest row of each.
+
+    Halving a cluster cannot gain more than it costs.
     """
-    divergence = rows.divergence
-    farthest, cost = spread_of_clusters(labels, rows.weight, upper, len(summary.weight))
-    cluster = np.flatnonzero(cost > penalty * divergence.scale)
-    whole = Summary(summary.weight[cluster], summary.total[cluster])
-    side = np.zeros(rows.n_rows, dtype=bool)
-    if not len(cluster):
-        return Halves(cluster, np.empty(0), whole, whole, side)
-    slot = np.full(len(summary.weight), -1)
+    spread = Spread.of_nothing(nearest.n_clusters)
+    frame = nearest.rows.frame
+    nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
+    # A little above, so that the order in which costs were added up decides nothing.
+    cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
+    return cluster, spread.farthest[cluster]
+
+
+def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves:
+    """Halve clusters, by 2-means from the main direction of each."""
+    rows, frame, divergence = nearest.rows, nearest.rows.frame, nearest.rows.frame.divergence
+    whole = nearest.summary.take(cluster)
+    slot = np.full(nearest.n_clusters, -1)
     slot[cluster] = np.arange(len(cluster))
+    rows.extend(nearest.state, MARKS)
 
-    def beyond(normal, threshold, spread=False) -> Summary:
-        def add(start, stop, part):
-            add_side(
-                rows.form, start, stop, rows.weight, labels, slot, rows.origin, normal, threshold,
-                spread, side, *part,
-            )  # fmt: skip
+    def beyond(normal, threshold, shrink=0.0) -> Summary:
+        sums = frame.empty(len(cluster))
+        planes = Planes(frame, slot, normal, threshold, shrink)
+        rows.run(side_block, nearest.state, planes, into=sums)
+        return sums
 
-        return rows.sums(add, len(cluster))
-
-    mean = whole.total / whole.weight[:, None]
     # The farthest row points along the cluster; a step of power iteration turns that towards its
     # main direction.
-    normal = rows.take(farthest[cluster])
-    normal -= rows.origin
+    mean = _means(frame, whole)
+    normal = rows.points(farthest)
+    normal -= frame.origin
     normal -= mean
     _to_unit_length(normal)
-    normal = beyond(normal, _row_products(normal, mean), spread=True).total
+    normal = beyond(normal, _row_products(normal, mean), shrink=0.5 / (frame.reach or 1.0)).total
+    normal = normal * frame.step
     _to_unit_length(normal)
     far = beyond(normal, _row_products(normal, mean))
     del mean
     for _ in range(PASSES):
-        near, proper = _rest(whole, far)
+        proper = _proper(whole, far)
         # Halves' means attract rows as centers do; d(x, near) - d(x, far) is linear in x.
-        slope, offset = divergence.slope_offset(divergence.means(*_filled(near, proper)))
-        normal, threshold = divergence.slope_offset(divergence.means(*_filled(far, proper)))
-        del near
-        normal -= slope
+        near = _rest(whole, far, proper)
+        normal, offset = divergence.slope_offset(divergence.means(*frame.floats(near)))
+        np.negative(normal, out=normal)
+        slope, threshold = divergence.slope_offset(
+            divergence.means(*frame.floats(_filled(far, proper)))
+        )
+        normal += slope
+        del near, slope
         normal[~proper] = 0.0
         far = beyond(normal, np.where(proper, threshold - offset, 0.0))
-    near, proper = _rest(whole, far)
-    energy = divergence.energy
-    gain = energy(*whole) - energy(*_filled(near, proper)) - energy(*_filled(far, proper))
-    return Halves(cluster, np.where(proper, gain, -np.inf), near, far, side)
+    proper = _proper(whole, far)
+    gain = frame.energy(whole) - frame.energy(_filled(far, proper))
+    gain -= frame.energy(_rest(whole, far, proper))
+    return Halves(cluster, np.where(proper, gain, -np.inf), far)
+
+
+def spread_block(block: Block, held, centers, borrow) -> None:
+    """Look for the row farthest out in each cluster."""
+    with borrow() as spread:
+        spread_of_clusters(
+            block.form, block.weight, centers, held["labels"], block.start, held["upper"], *spread
+        )
+
+
+def side_block(block: Block, held, planes: Planes, borrow) -> None:
+    """Mark and add up the rows beyond the planes."""
+    with borrow() as sums:
+        add_side(
+            block.form, block.weight, held["labels"], planes.slot, planes.normal, planes.threshold,
+            planes.shrink, planes.frame.scale, held["marked"], *sums,
+        )  # fmt: skip
+
+
+def _means(frame: Frame, summary: Summary) -> np.ndarray:
+    """Return the mean row of each cluster, as seen from the origin."""
+    weight, total = frame.floats(summary)
+    total /= weight[:, None]
+    return total
 
 
 def _to_unit_length(directions: np.ndarray) -> None:
@@ -89,14 +152,20 @@ def _row_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", a, b)
 
 
-def _rest(whole: Summary, far: Summary) -> tuple[Summary, np.ndarray]:
-    """Return what the far half leaves, and whether both halves hold rows."""
-    near = Summary(whole.weight - far.weight, whole.total - far.total)
-    return near, np.minimum(near.weight, far.weight) > LEAST_SHARE * whole.weight
+def _proper(whole: Summary, far: Summary) -> np.ndarray:
+    """Tell which halves both hold rows."""
+    return (far.weight > 0) & (far.weight < whole.weight)
+
+
+def _rest(whole: Summary, far: Summary, proper: np.ndarray) -> Summary:
+    """Return what the far half leaves."""
+    return _filled(Summary(whole.weight - far.weight, whole.total - far.total), proper)
 
 
 def _filled(half: Summary, proper: np.ndarray) -> Summary:
     """Give halves without rows a harmless content, so that whole arrays can be computed with."""
     if proper.all():
         return half
-    return Summary(np.where(proper, half.weight, 1.0), np.where(proper[:, None], half.total, 1.0))
+    weight, total = np.where(proper, half.weight, 1), half.total.copy()
+    total[~proper] = 1
+    return Summary(weight, total)

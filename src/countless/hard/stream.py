@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.divergence import Divergence
-from countless.hard.micro import micro_clusters
+from countless.hard.micro import assign_to, micro_clusters
 from countless.hard.nearest import Nearest
 from countless.hard.refine import refine
 from countless.hard.ward import ward_tree
-from countless.rows import Summary, open_rows
+from countless.rows import Rows, open_rows
+from countless.rows.frame import Sums
 
 MOST_ITEMS = 1024
 
@@ -26,7 +27,7 @@ MOST_ITEMS = 1024
 class Stream(NamedTuple):
     """All that is kept of a stream."""
 
-    items: Summary  # weights and totals, in the rows' own coordinates
+    items: Sums  # each stands for the rows that went into it; in their own coordinates
     item_id: np.ndarray  # (n_items,) the id of each item's cluster
     next_id: int
     within: float  # cost of all rows at their items' means
@@ -43,22 +44,23 @@ class StreamClusters(NamedTuple):
 
 def start_stream(n_features: int) -> Stream:
     """Return a stream that has seen nothing."""
-    empty = Summary(np.empty(0), np.empty((0, n_features)))
+    empty = Sums(np.empty(0), np.empty((0, n_features)))
     return Stream(empty, np.empty(0, dtype=np.int64), 0, 0.0)
 
 
 def resume_stream(weight: np.ndarray, total: np.ndarray, within: float) -> Stream:
     """Return a stream that goes on from clusters already found; their ids are 0, 1, ..."""
-    return Stream(Summary(weight, total), np.arange(len(weight)), len(weight), within)
+    return Stream(Sums(weight, total), np.arange(len(weight)), len(weight), within)
 
 
 def update_stream(
-    stream: Stream, X, weight: np.ndarray, divergence: Divergence, penalty: float, *, seed: int
+    stream: Stream, rows: Rows, penalty: float, *, seed: int
 ) -> tuple[Stream, StreamClusters]:
     """Take in a batch of rows and cluster again."""
-    batch = micro_clusters(X, weight, divergence, seed=seed)
+    divergence = rows.frame.divergence
+    batch = micro_clusters(rows, seed=seed)
     batch_total = batch.total + batch.weight[:, None] * batch.origin
-    items = Summary(
+    items = Sums(
         np.append(stream.items.weight, batch.weight), np.vstack([stream.items.total, batch_total])
     )
     item_id = np.append(stream.item_id, np.full(len(batch.weight), -1))
@@ -75,7 +77,7 @@ def update_stream(
     return Stream(items, ids[labels], next_id, within), clusters
 
 
-def _join_cheapest(items: Summary, item_id: np.ndarray, divergence: Divergence):
+def _join_cheapest(items: Sums, item_id: np.ndarray, divergence: Divergence):
     """Join items until half of the room is free; what is joined keeps its heaviest part's id."""
     tree = ward_tree(*items, divergence)
     n_joins = len(items.weight) - MOST_ITEMS // 2
@@ -87,34 +89,31 @@ def _join_cheapest(items: Summary, item_id: np.ndarray, divergence: Divergence):
     weight, total = np.zeros(n_groups), np.zeros((n_groups, items.total.shape[1]))
     np.add.at(weight, group, items.weight)
     np.add.at(total, group, items.total)
-    return Summary(weight, total), joined_id, float(tree.cost[:n_joins].sum())
+    return Sums(weight, total), joined_id, float(tree.cost[:n_joins].sum())
 
 
-def _cluster(items: Summary, item_id: np.ndarray, divergence: Divergence, penalty: float):
+def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: float):
     """Cluster the items from the clusters they are in; new items start with the nearest."""
     means = items.total / items.weight[:, None]
     with open_rows(means, items.weight, divergence) as rows:
-        old = item_id >= 0
+        frame, old = rows.frame, item_id >= 0
         _, start = np.unique(item_id[old], return_inverse=True)
         labels = np.zeros(len(item_id), dtype=np.int32)
         labels[old] = start
-        n_clusters = int(labels.max()) + 1
         if old.any():
-            known = Summary(np.zeros(n_clusters), np.zeros((n_clusters, rows.n_features)))
-            np.add.at(known.weight, start, items.weight[old])
-            np.add.at(known.total, start, items.total[old])
-            nearest = Nearest(rows, divergence.means(*known))
-            nearest.assign(nearest.centers)
-            labels[~old] = nearest.labels[~old]
-        summary = rows.summary(labels, n_clusters)
-        nearest = Nearest(rows, rows.means(summary))
-        nearest.labels = labels
-        found = refine(rows, nearest, summary, penalty, tol=0.0, max_iter=300)
-        final = rows.summary(found.labels, len(found.centers))
+            n_clusters = int(start.max()) + 1
+            weight, total = np.zeros(n_clusters), np.zeros((n_clusters, rows.n_features))
+            np.add.at(weight, start, items.weight[old])
+            np.add.at(total, start, items.total[old])
+            labels[~old] = assign_to(rows, divergence.means(weight, total)).labels[~old]
+        nearest = Nearest(rows)
+        nearest.start_from(labels)
+        found = refine(nearest, penalty, tol=0.0, max_iter=300)
         # What items cost by themselves is counted already (nothing, but for the cosine).
-        seen = items.total - items.weight[:, None] * rows.origin
-        own = rows.total_cost + float(divergence.energy(items.weight, seen).sum())
-    return found.labels, found.centers, final.weight, found.objective - own
+        seen = items.total - items.weight[:, None] * frame.origin
+        own = frame.total_cost + float(divergence.energy(items.weight, seen).sum())
+        weight = frame.weights(nearest.summary)
+    return nearest.labels, nearest.centers, weight, found.objective - own
 
 
 def _name_clusters(labels, weight, item_id, n_clusters: int, next_id: int):

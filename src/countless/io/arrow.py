@@ -43,7 +43,7 @@ def read_text(
     if header and b"\n" not in text.strip() and b"\r" not in text.strip():
         raise InputError(f"{name} has no rows, only a line of column names")
     block = min(max(len(text) + 1, 1024), _LARGEST_BLOCK)
-    with _one_line_errors(name, n_header=int(header)):
+    with one_line_errors(name, n_header=int(header)):
         table = csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(
@@ -64,7 +64,7 @@ def read_text(
     if not header:
         names = [""] * len(names)
     _check_header(names, name)
-    return _columns(table, names, name, as_text)
+    return columns_of(table, names, name, as_text)
 
 
 def read_parquet(file: io.BufferedIOBase, name: str, *, as_text: Set[str]) -> Columns:
@@ -81,13 +81,14 @@ def read_parquet(file: io.BufferedIOBase, name: str, *, as_text: Set[str]) -> Co
     >>> read_parquet(file, "t", as_text=set())[0]["a"].values
     array([ 1., nan])
     """
-    with _one_line_errors(name):
+    with one_line_errors(name):
         table = parquet.ParquetFile(file).read()
-    return _columns(table, table.column_names, name, as_text)
+    return columns_of(table, table.column_names, name, as_text)
 
 
 @contextmanager
-def _one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
+def one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
+    """Turn what pyarrow says of a table into one line."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -143,7 +144,15 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"\s*[+-]?\d*\.?\d+(e[+-]?\d+)?\s*", text, re.IGNORECASE) is not None
 
 
-def _columns(table: Any, names: list[str], source: str, as_text: Set[str]) -> Columns:
+def columns_of(table: Any, names: list[str], source: str, as_text: Set[str]) -> Columns:
+    """Turn a pyarrow table into columns of numbers and words.
+
+    Examples
+    --------
+    >>> columns, n_rows = columns_of(pa.table({"a": [1.5]}), ["a"], "t", set())
+    >>> columns["a"].values
+    array([1.5])
+    """
     names = [label or f"column_{j + 1}" for j, label in enumerate(names)]
     for label, count in Counter(names).items():
         if count > 1:

@@ -1,7 +1,7 @@
 """What each column of a table is, and whether it takes part in the clustering."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,27 +109,44 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
     """
     if table.n_rows == 1:
         raise InputError(f"{table.source} has one row only: there is nothing to cluster")
+
+    def check(name: str) -> None:
+        if name not in roles.categorical:
+            _refuse_nearly_numbers(table, name)
+
+    found = [_facts(table, name, forced=name in roles.categorical) for name in table.columns]
+    return choose_columns(found, roles, table.source, check)
+
+
+def choose_columns(
+    found: Iterable[ColumnFacts],
+    roles: Roles,
+    source: str,
+    check: Callable[[str], None] = lambda name: None,
+) -> list[ColumnFacts]:
+    """Leave out the columns that were set aside; refuse to leave out those that were asked for.
+
+    ``check`` is called with the name of every other column.
+    """
     aside = roles.set_aside()
     for name in (*roles.columns, *roles.categorical):
         if name in aside:
             raise InputError(f"column {name!r} cannot be both used and set aside by {aside[name]}")
     facts = []
-    for name in table.columns:
-        found = _facts(table, name, forced=name in roles.categorical)
-        asked = name in (*roles.columns, *roles.categorical)
+    for column in found:
+        name, asked = column.name, column.name in (*roles.columns, *roles.categorical)
         if name in aside:
-            found = found._replace(left_out=aside[name])
+            column = column._replace(left_out=aside[name])
         elif roles.columns and not asked:
-            found = found._replace(left_out="not in --columns")
+            column = column._replace(left_out="not in --columns")
         else:
-            if name not in roles.categorical:
-                _refuse_nearly_numbers(table, name)
+            check(name)
             if asked:
-                _refuse_useless(found)
-        facts.append(found)
+                _refuse_useless(column)
+        facts.append(column)
     if not any(column.used for column in facts):
         reasons = listing(f"{column.name!r} ({column.left_out})" for column in facts)
-        raise InputError(f"{table.source} has no column to cluster by: {reasons}")
+        raise InputError(f"{source} has no column to cluster by: {reasons}")
     return facts
 
 

@@ -1,5 +1,11 @@
 """The errors a user can mend; the command prints each as one line and exits with code 2."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_ROW = re.compile(r"\brow (\d+)\b")
+
 
 class InputError(ValueError):
     """The data, a parameter or a file is not usable as given; the message names which.
@@ -22,3 +28,21 @@ class ModelFileError(InputError):
     >>> issubclass(ModelFileError, InputError)
     True
     """
+
+
+@contextmanager
+def shift_rows(first_row: int) -> Iterator[None]:
+    """Name the rows of the whole table in errors about a block that begins at ``first_row``.
+
+    Examples
+    --------
+    >>> with shift_rows(100):
+    ...     raise InputError("row 3 has 1 cell")
+    Traceback (most recent call last):
+    countless.io.errors.InputError: row 103 has 1 cell
+    """
+    try:
+        yield
+    except InputError as error:
+        message = _ROW.sub(lambda found: f"row {int(found[1]) + first_row}", str(error))
+        raise type(error)(message) from error

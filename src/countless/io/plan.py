@@ -70,9 +70,9 @@ def plan_preparation(
     """
     weight = np.ones(table.n_rows) if weight is None else weight
     steps = _steps(table, [column.name for column in facts if column.used], gaps, scale, weight)
-    single = all(_is_float32(table, name) for name in steps)
+    single = all(is_float32(table, name) for name in steps)
     preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
-    reports = [_report(column, steps.get(column.name), gaps, scale) for column in facts]
+    reports = [report_column(column, steps.get(column.name), gaps, scale) for column in facts]
     return Plan(preparation, preparation.apply(table), reports)
 
 
@@ -85,14 +85,20 @@ def row_weights(table: Table, name: str) -> np.ndarray:
     >>> row_weights(Table("t", {"w": Numbers(np.array([1.0, 0.0]))}, n_rows=2), "w")
     array([1., 0.])
     """
+    weight = block_weights(table, name)
+    if not weight.any():
+        raise InputError(f"weight column {name!r} is 0 in every row")
+    return weight
+
+
+def block_weights(table: Table, name: str) -> np.ndarray:
+    """Return the weights of a block of rows; they may all be 0."""
     weight = table.numbers(name).astype(np.float64)
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         row = int(wrong[0])
         what = "empty" if np.isnan(weight[row]) else shortest(weight[row])
         raise InputError(f"weight column {name!r}, row {row + 1} is {what}; it must be 0 or more")
-    if not weight.any():
-        raise InputError(f"weight column {name!r} is 0 in every row")
     return weight
 
 
@@ -126,6 +132,8 @@ def _steps(
     """Return the step of each column that varies in the rows that are used."""
     while names:
         rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), gaps)
+        if not len(rows):
+            raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
         if weight[rows].sum() <= 0:
             raise InputError("the rows that are used have no weight")
         found = {name: _step(table, name, rows, weight[rows], scale) for name in names}
@@ -202,12 +210,14 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float((values[order[low]] + values[order[high]]) / 2)
 
 
-def _is_float32(table: Table, name: str) -> bool:
+def is_float32(table: Table, name: str) -> bool:
+    """Whether a column is kept in float32."""
     column = table.columns[name]
     return isinstance(column, Numbers) and column.values.dtype == np.float32
 
 
-def _report(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> ColumnReport:
+def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> ColumnReport:
+    """Say what a column is and what was done with it."""
     if column.left_out is not None:
         done = f"left out: {column.left_out}"
     elif step is None:

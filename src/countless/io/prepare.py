@@ -44,6 +44,11 @@ class NumericStep:
     center: float
     scale: float
 
+    @property
+    def plain(self) -> bool:
+        """Whether numbers stay as they are."""
+        return (self.center, self.scale) == (0.0, 1.0)
+
     def features(self) -> list[Feature]:
         """Return the one column that the step makes."""
         return [Feature(self.name, None, self.center, self.scale)]
@@ -226,6 +231,8 @@ def _step_from_json(value: Any) -> Step:
 def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
     """Return the positions of the rows that take part, or raise for gaps that are not allowed.
 
+    None may be left.
+
     Examples
     --------
     >>> import numpy as np
@@ -248,10 +255,7 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
             f"column {name!r} has {counted(count, 'gap')}, the first in row "
             f"{row}{total}; say --gaps drop or --gaps impute"
         )
-    kept = ~np.logical_or.reduce(list(by_column.values()))
-    if not kept.any():
-        raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
-    return np.flatnonzero(kept)
+    return np.flatnonzero(~np.logical_or.reduce(list(by_column.values())))
 
 
 def _is_empty(table: Table, name: str) -> bool:

@@ -92,7 +92,7 @@ def read_table(
         raise InputError("the name of the data is empty")
     if source != "-" and Path(source).is_dir():
         raise InputError(f"{source} is a directory, not a table")
-    format = format or _format_of(source)
+    format = format or format_of(source)
     name = "standard input" if source == "-" else Path(source).name
     with _opened(source) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -100,10 +100,16 @@ def read_table(
         columns, n_rows = _read_columns(file, name, format, style or TextStyle(), as_text)
     if n_rows == 0 or not columns:
         raise InputError(f"{name} has no {'rows' if columns else 'columns'}")
+    columns = with_words(columns, as_text)
+    return Table(name, columns, n_rows, format, digest, uniform=format == "npy")
+
+
+def with_words(columns: dict[str, Column], as_text: Set[str]) -> dict[str, Column]:
+    """Turn numbers into words in the columns of which that was asked."""
     for column in as_text & columns.keys():
         if isinstance(found := columns[column], Numbers):
             columns[column] = numbers_as_words(found)
-    return Table(name, columns, n_rows, format, digest, uniform=format == "npy")
+    return columns
 
 
 def _read_columns(
@@ -111,17 +117,32 @@ def _read_columns(
 ) -> tuple[dict[str, Column], int]:
     if format == "npy":
         return _read_array(file, name)
+    need_pyarrow(format)
+    if format == "parquet":
+        from .arrow import read_parquet
+
+        return read_parquet(file, name, as_text=as_text)
+    return parse_text(_unzipped(file.read(), name), name, format, style, as_text)
+
+
+def need_pyarrow(format: str) -> None:
+    """Say which extra to install for a format, when it is not."""
     try:
-        from .arrow import check_delimiter, check_text, read_parquet, read_text
+        from .arrow import read_text  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
         kind = "Parquet" if format == "parquet" else "text tables"
         raise InputError(f"reading {kind} needs pyarrow: pip install 'countless[table]'") from error
-    if format == "parquet":
-        return read_parquet(file, name, as_text=as_text)
+
+
+def parse_text(
+    text: bytes, name: str, format: str, style: TextStyle, as_text: Set[str]
+) -> tuple[dict[str, Column], int]:
+    """Turn the text of a CSV or TSV table into columns."""
+    from .arrow import check_delimiter, check_text, read_text
+
     delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
-    text = _unzipped(file.read(), name)
     check_text(text, name)
     if style.delimiter is None:
         check_delimiter(text, name, delimiter)
@@ -146,7 +167,8 @@ def _read_array(file: io.BufferedIOBase, name: str) -> tuple[dict[str, Column], 
     return columns, array.shape[0]
 
 
-def _format_of(source: str) -> str:
+def format_of(source: str) -> str:
+    """Return the format that the extension of a file says, or refuse."""
     if source == "-":
         return "csv"
     path = Path(source.lower().removesuffix(".gz"))
@@ -172,8 +194,13 @@ def _opened(source: str) -> Iterator[io.BytesIO | io.BufferedReader]:
         raise InputError(f"cannot read {source}: {error.strerror or error}") from error
 
 
+def is_gzip(raw: bytes) -> bool:
+    """Whether bytes are the start of gzip data."""
+    return raw.startswith(_GZIP_MAGIC)
+
+
 def _unzipped(raw: bytes, name: str) -> bytes:
-    if not raw.startswith(_GZIP_MAGIC):
+    if not is_gzip(raw):
         return raw
     try:
         return gzip.decompress(raw)

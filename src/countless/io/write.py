@@ -15,6 +15,8 @@ _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NEEDS_QUOTES = re.compile('[",\r\n]')
 
+Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
+
 
 def safe_cell(text: str) -> str:
     """Return text that no spreadsheet takes for a formula; numbers stay numbers.
@@ -55,12 +57,35 @@ def labels_csv(
     >>> labels_csv(np.array([0, 1]), np.array([0, 2]), 3)
     b'row,label\\n1,0\\n2,\\n3,1\\n'
     """
-    text = np.full(n_rows, "", dtype=object)
-    text[rows] = [str(label) for label in labels.tolist()]
-    name, names = ids or ("row", map(str, range(1, n_rows + 1)))
-    lines = [f"{_csv_cell(name)},label\n"]
-    lines += [f"{_csv_cell(cell)},{label}\n" for cell, label in zip(names, text, strict=True)]
-    return "".join(lines).encode()
+    name, names = ids or ("row", range(1, n_rows + 1))
+    return labels_header(name) + label_lines(labels, rows, n_rows, names)
+
+
+def labels_header(name: str = "row") -> bytes:
+    """Return the first line of a file of labels, whose rows are named by a column or counted."""
+    return f"{_csv_cell(name)},label\n".encode()
+
+
+def label_lines(
+    labels: np.ndarray, rows: np.ndarray | range, n_rows: int, names: Iterable[str] | range
+) -> bytes:
+    """Return the lines of a block of rows, in the form of :func:`labels_csv`.
+
+    ``names`` are texts, or numbers that count the rows.
+
+    Examples
+    --------
+    >>> label_lines(np.array([4]), range(1), 2, ["a", "b"])
+    b'a,4\\nb,\\n'
+    """
+    text = [str(label) for label in labels.tolist()]
+    if len(text) < n_rows:
+        sparse = np.full(n_rows, "", dtype=object)
+        sparse[np.asarray(rows)] = text
+        text = sparse.tolist()
+    cells = names if isinstance(names, range) else map(_csv_cell, names)
+    pairs = zip(cells, text, strict=True)
+    return "".join([f"{cell},{label}\n" for cell, label in pairs]).encode()
 
 
 def _csv_cell(text: str) -> str:
@@ -111,7 +136,7 @@ def _check_writable(target: Path, directory: Path) -> None:
 
 
 def write_directory(
-    directory: Path, files: Mapping[str, bytes], known: Iterable[str], force: bool
+    directory: Path, files: Mapping[str, Content], known: Iterable[str], force: bool
 ) -> None:
     """Write files into a directory: complete ones, or none at all.
 
@@ -119,7 +144,7 @@ def write_directory(
     ----------
     directory : Path
         Made when it does not exist.
-    files : mapping of str to bytes
+    files : mapping of str to bytes, or to an iterable of bytes
         The contents by file name.
     known : iterable of str
         Every name that a run may write; with ``force`` those not in ``files`` are removed, so that
@@ -143,7 +168,7 @@ def write_directory(
     try:
         scratch.mkdir(parents=True)
         for name, content in files.items():
-            (scratch / name).write_bytes(content)
+            _write(scratch / name, content)
         if not existed:
             scratch.rename(directory)  # all of them in one step
             return
@@ -157,7 +182,7 @@ def write_directory(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def write_file(path: Path, content: bytes, force: bool = False) -> None:
+def write_file(path: Path, content: Content, force: bool = False) -> None:
     """Write one file, complete or not at all.
 
     Examples
@@ -171,9 +196,14 @@ def write_file(path: Path, content: bytes, force: bool = False) -> None:
     check_free_file(path, force)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        scratch.write_bytes(content)
+        _write(scratch, content)
         scratch.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: Content) -> None:
+    with path.open("wb") as file:
+        file.writelines([content] if isinstance(content, bytes) else content)

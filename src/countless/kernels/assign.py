@@ -33,7 +33,7 @@ def below(value):
 
 @njit(nogil=True, cache=True)
 def filter_rows(
-    rows, start, stop, weight, centers, drift, others, neighbours, gaps, local, penalty,
+    rows, weight, centers, drift, others, neighbours, gaps, local, penalty,
     labels, upper, lower, verdict,
 ):  # fmt: skip
     """Settle the rows of a block that bounds or nearby centers can settle.
@@ -47,7 +47,7 @@ def filter_rows(
     """
     listed = neighbours.shape[1]
     computed = 0
-    for i in range(start, stop):
+    for i in range(labels.shape[0]):
         own = labels[i]
         reach = upper[i] + drift[own]
         clear = max(0.0, lower[i] - others[own])
@@ -56,7 +56,7 @@ def filter_rows(
         if reach < clear and weight[i] * reach * reach <= penalty:
             upper[i] = above(reach)
             lower[i] = below(clear)
-            verdict[i - start] = SETTLED
+            verdict[i] = SETTLED
             continue
         value = divergence(rows, i, centers, own)
         computed += 1
@@ -69,7 +69,7 @@ def filter_rows(
             if not (local or radius < gaps[own, listed]):
                 upper[i] = above(reach)
                 lower[i] = below(clear)
-                verdict[i - start] = UNSETTLED
+                verdict[i] = UNSETTLED
                 continue
             best = own
             best_value = value
@@ -94,7 +94,7 @@ def filter_rows(
             reach = np.sqrt(value)
         upper[i] = above(reach)
         lower[i] = below(clear)
-        verdict[i - start] = FAR if weight[i] * value > penalty else SETTLED
+        verdict[i] = FAR if weight[i] * value > penalty else SETTLED
     return computed
 
 
@@ -186,12 +186,40 @@ def open_clusters(rows, ids, weight, centers, penalty, opened):
 
 
 @njit(nogil=True, cache=True)
-def mark_far(rows, ids, weight, centers, chosen, penalty, far):
-    """Mark the rows of ``ids`` that none of the ``chosen`` centers reaches. far is # OUT."""
-    for r in range(ids.shape[0]):
-        i = ids[r]
-        far[r] = True
-        for p in range(chosen.shape[0]):
-            if weight[i] * divergence(rows, i, centers, chosen[p]) <= penalty:
-                far[r] = False
-                break
+def reach_far(rows, weight, centers, n_centers, penalty, far):
+    """Unmark the far rows that one of the centers reaches. far is # OUT."""
+    for i in range(far.shape[0]):
+        c = 0
+        while far[i] and c < n_centers:
+            far[i] = weight[i] * divergence(rows, i, centers, c) > penalty
+            c += 1
+
+
+@njit(nogil=True, cache=True)
+def count_before(key, start, opened_key, opened_row, limit):
+    """Count the openers that are visited before each row, or are that row. limit is # OUT.
+
+    Rows are visited by rising key, and rows of equal keys as they come; openers are in that order.
+    """
+    for i in range(key.shape[0]):
+        low, high = 0, opened_key.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if opened_key[middle] < key[i] or (
+                opened_key[middle] == key[i] and opened_row[middle] <= start + i
+            ):
+                low = middle + 1
+            else:
+                high = middle
+        limit[i] = low
+
+
+@njit(nogil=True, cache=True)
+def distances_to(rows, weight, center, distance):
+    """Lower distances to that from one more center; return the farthest row. distance is # OUT."""
+    far = 0
+    for i in range(distance.shape[0]):
+        distance[i] = min(distance[i], divergence(rows, i, center, 0))
+        if weight[i] * distance[i] > weight[far] * distance[far]:
+            far = i
+    return far

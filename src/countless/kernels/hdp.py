@@ -11,19 +11,19 @@ from countless.kernels.rows import divergence
 
 
 @njit(nogil=True, cache=True)
-def measure(rows, start, stop, centers, distance):
-    """Fill ``distance[i - start, p]`` with the squared distance of row i from center p # OUT."""
-    for i in range(start, stop):
+def measure(rows, centers, distance):
+    """Fill ``distance[i, p]`` with the squared distance of row i from center p # OUT."""
+    for i in range(distance.shape[0]):
         for p in range(distance.shape[1]):
-            distance[i - start, p] = divergence(rows, i, centers, p)
+            distance[i, p] = divergence(rows, i, centers, p)
 
 
 @njit(nogil=True, cache=True)
 def visit_rows(
-    rows, start, stop, group, distance, centers, n_globals, n_locals, local_price, global_price,
+    rows, start, group, distance, centers, n_globals, n_locals, local_price, global_price,
     first_local, local_group, local_global, labels,
 ):  # fmt: skip
-    """Take rows one after the other to a local cluster (step 4 of Algorithm 2).
+    """Take rows one after the other to a local cluster (step 4 of Algorithm 2), from one on.
 
     ``distance`` covers the globals known before the block; those opened since are measured here.
     ``first_local[j, p]`` is the first local cluster of group j at global p, or -1. Returns how many
@@ -31,14 +31,14 @@ def visit_rows(
 
     centers, first_local, local_group, local_global, labels are # OUT.
     """
-    known = distance.shape[1]
+    stop, known = distance.shape
     for i in range(start, stop):
         if n_globals == first_local.shape[1] or n_locals == len(local_group):
             return -1, n_globals, n_locals, i
         j = group[i]
         best, least = -1, np.inf
         for p in range(n_globals):
-            value = distance[i - start, p] if p < known else divergence(rows, i, centers, p)
+            value = distance[i, p] if p < known else divergence(rows, i, centers, p)
             if first_local[j, p] < 0:
                 value += local_price
             if value < least:

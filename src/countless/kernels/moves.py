@@ -3,67 +3,65 @@
 import numpy as np
 from numba import njit
 
-from countless.kernels.rows import add_row, project
+from countless.kernels.assign import above
+from countless.kernels.rows import add_row, divergence, project
 
 
 @njit(nogil=True, cache=True)
 def add_side(
-    rows,
-    start,
-    stop,
-    row_weight,
-    labels,
-    slot,
-    origin,
-    normal,
-    threshold,
-    spread,
-    side,
-    weight,
-    total,
-):
+    rows, row_weight, labels, slot, normal, threshold, shrink, scale,
+    side, weight, total,
+):  # fmt: skip
     """Add up the rows on the far side of a plane through their cluster.
 
     Cluster ``c`` has plane ``slot[c]`` (-1: none): a row is on the far side when its product with
-    ``normal`` exceeds the ``threshold``. With ``spread`` all rows are added instead, each times its
-    excess: a step of power iteration.
+    ``normal`` exceeds the ``threshold``. With ``shrink`` above 0 all rows are added instead, each
+    times its excess and that: a step of power iteration.
 
     side, weight, total are # OUT.
     """
-    for i in range(start, stop):
+    for i in range(labels.shape[0]):
         s = slot[labels[i]]
-        side[i] = False
         if s < 0:
             continue
-        excess = project(rows, i, origin, normal, s) - threshold[s]
-        if spread:
-            add_row(rows, i, row_weight[i] * excess, origin, total, s)
+        side[i] = False
+        excess = project(rows, i, scale.origin, normal, s) - threshold[s]
+        if shrink > 0.0:
+            add_row(rows, i, row_weight[i] * excess * shrink, scale, total, s)
         elif excess > 0.0:
             side[i] = True
-            weight[s] += row_weight[i]
-            add_row(rows, i, row_weight[i], origin, total, s)
+            weight[s] += np.int64(np.rint(row_weight[i] * scale.per_weight_step))
+            add_row(rows, i, row_weight[i], scale, total, s)
 
 
 @njit(nogil=True, cache=True)
-def spread_of_clusters(labels, row_weight, upper, n_clusters):
-    """Return each cluster's row with the largest upper bound, and a bound on its cost."""
-    row = np.full(n_clusters, -1, dtype=np.int64)
-    cost = np.zeros(n_clusters)
+def spread_of_clusters(rows, row_weight, centers, labels, start, upper, farthest, reach, cost):
+    """Find each cluster's row that is farthest from its center, and what the cluster costs there.
+
+    upper, farthest (-1: none), reach, cost are # OUT.
+    """
     for i in range(labels.shape[0]):
         c = labels[i]
-        cost[c] += row_weight[i] * upper[i] * upper[i]
-        if row[c] < 0 or upper[i] > upper[row[c]]:
-            row[c] = i
-    return row, cost
+        value = divergence(rows, i, centers, c)
+        upper[i] = above(np.sqrt(value))
+        if row_weight[i] > 0.0:
+            cost[c] += row_weight[i] * value
+            if farthest[c] < 0 or value > reach[c]:
+                farthest[c] = start + i
+                reach[c] = value
 
 
 @njit(nogil=True, cache=True)
-def pick_moves(ids, weight, cluster_weight, labels, scores, norm, unit, target, gain):
-    """Find for each row the other cluster that it would cost least to join.
+def pick_moves(
+    rows, ids, weight, cluster_weight, centers, labels, scores, norm, error, unit, price,
+    target, gain,
+):  # fmt: skip
+    """Find for each row where it would gain most by going: another cluster, or one of its own (-1).
 
-    The divergence of row r from center c is ``unit * (norm[r] + scores[r, c])``. Joining b costs
-    ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a w / (W_a - w)`` times it
-    (exact for squared Euclidean distance, the second order term for others).
+    ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
+    center c. Joining b costs ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a
+    w / (W_a - w)`` times it (exact for squared Euclidean distance, the second order term for
+    others).
 
     target, gain are # OUT.
     """
@@ -71,13 +69,26 @@ def pick_moves(ids, weight, cluster_weight, labels, scores, norm, unit, target, 
         i = ids[r]
         own = labels[i]
         w = weight[i]
-        own_value = max(0.0, unit * (norm[r] + scores[r, own]))
+        floor = norm[r] - error[r]
         least = np.inf
         target[r] = own
+        # The best by the scores comes first, so that few others need be measured exactly.
+        best, best_score = own, np.inf
         for c in range(scores.shape[1]):
-            if c != own:
-                cost = unit * (norm[r] + scores[r, c]) * cluster_weight[c] / (cluster_weight[c] + w)
-                if cost < least:
-                    least = cost
-                    target[r] = c
-        gain[r] = w * (own_value * cluster_weight[own] / (cluster_weight[own] - w) - least)
+            share = cluster_weight[c] / (cluster_weight[c] + w)
+            if c != own and (floor + scores[r, c]) * share < best_score:
+                best, best_score = c, (floor + scores[r, c]) * share
+        for visit in range(-1, scores.shape[1]):
+            c = best if visit < 0 else visit
+            if c == own or visit == best:
+                continue
+            share = cluster_weight[c] / (cluster_weight[c] + w)
+            if unit * (floor + scores[r, c]) * share <= least:
+                cost = divergence(rows, i, centers, c) * share
+                if cost < least or (cost == least and c < target[r]):
+                    least, target[r] = cost, c
+        given_back = divergence(rows, i, centers, own) * cluster_weight[own]
+        given_back *= w / (cluster_weight[own] - w)
+        gain[r] = given_back - w * least
+        if given_back - price > gain[r]:
+            gain[r], target[r] = given_back - price, -1

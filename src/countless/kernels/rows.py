@@ -27,6 +27,17 @@ class Sparse(NamedTuple):
     cost: np.ndarray  # (n_rows,)
 
 
+class Scale(NamedTuple):
+    """How values become whole numbers: seen from the origin, in steps of each column.
+
+    Whole numbers add up to the same sum in any order, and taking one away leaves nothing behind.
+    """
+
+    origin: np.ndarray  # (n_features,)
+    per_step: np.ndarray  # (n_features,) steps in 1, a power of two
+    per_weight_step: float  # steps of weights in 1
+
+
 class Points(NamedTuple):
     """Centers compared by differences: exact to the last bits wherever the origin lies."""
 
@@ -88,24 +99,26 @@ def _divergence(rows, i, centers, c):
     return sparse_linear
 
 
-def add_row(rows, i, weight, origin, total, c):
-    """Add ``weight`` times row ``i``, as seen from the origin, to ``total[c]``."""
+def add_row(rows, i, weight, scale, total, c):
+    """Add ``weight`` times row ``i`` to ``total[c]``, in steps of the scale."""
     raise NotImplementedError("compiled code only")
 
 
 @overload(add_row)
-def _add_row(rows, i, weight, origin, total, c):
+def _add_row(rows, i, weight, scale, total, c):
     if rows.instance_class is Dense:
 
-        def add_dense(rows, i, weight, origin, total, c):
+        def add_dense(rows, i, weight, scale, total, c):
             for j in range(total.shape[1]):
-                total[c, j] += weight * (rows.values[i, j] - origin[j])
+                seen = weight * (rows.values[i, j] - scale.origin[j])
+                total[c, j] += np.int64(np.rint(seen * scale.per_step[j]))
 
         return add_dense
 
-    def add_sparse(rows, i, weight, origin, total, c):
+    def add_sparse(rows, i, weight, scale, total, c):
         for entry in range(rows.indptr[i], rows.indptr[i + 1]):
-            total[c, rows.indices[entry]] += weight * rows.data[entry]
+            j = rows.indices[entry]
+            total[c, j] += np.int64(np.rint(weight * rows.data[entry] * scale.per_step[j]))
 
     return add_sparse
 

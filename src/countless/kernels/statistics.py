@@ -1,4 +1,7 @@
-"""Sums over the rows of a block: what its clusters weigh, and their weighted totals, in float64."""
+"""Sums over the rows of a block: what its clusters weigh, and their weighted totals.
+
+Sums are whole numbers (`countless.kernels.rows.Scale`): the same in whatever order rows come.
+"""
 
 import numpy as np
 from numba import njit
@@ -7,22 +10,27 @@ from countless.kernels.rows import add_row
 
 
 @njit(nogil=True, cache=True)
-def add_block(rows, start, stop, row_weight, labels, origin, weight, total):
-    """Add rows ``start`` to ``stop`` to their clusters. weight, total are # OUT."""
-    for i in range(start, stop):
+def add_rows(rows, row_weight, labels, scale, weight, total):
+    """Add rows to their clusters. weight, total are # OUT."""
+    for i in range(labels.shape[0]):
         c = labels[i]
-        weight[c] += row_weight[i]
-        add_row(rows, i, row_weight[i], origin, total, c)
+        weight[c] += np.int64(np.rint(row_weight[i] * scale.per_weight_step))
+        add_row(rows, i, row_weight[i], scale, total, c)
 
 
 @njit(nogil=True, cache=True)
-def move_rows(rows, ids, row_weight, old, new, origin, weight, total):
-    """Take rows from their old clusters to their new ones. weight, total are # OUT."""
-    for i in ids:
-        weight[old[i]] -= row_weight[i]
-        weight[new[i]] += row_weight[i]
-        add_row(rows, i, -row_weight[i], origin, total, old[i])
-        add_row(rows, i, row_weight[i], origin, total, new[i])
+def move_rows(rows, row_weight, old, new, scale, weight, total):
+    """Take rows from their old clusters to their new ones; count them. weight, total are # OUT."""
+    n_moved = 0
+    for i in range(new.shape[0]):
+        if old[i] != new[i]:
+            n_moved += 1
+            steps = np.int64(np.rint(row_weight[i] * scale.per_weight_step))
+            weight[old[i]] -= steps
+            weight[new[i]] += steps
+            add_row(rows, i, -row_weight[i], scale, total, old[i])
+            add_row(rows, i, row_weight[i], scale, total, new[i])
+    return n_moved
 
 
 @njit(nogil=True, cache=True)
@@ -35,3 +43,11 @@ def gather(values, ids, origin, scale, tile, norm):
             tile[r, j] = difference
             length += difference * difference
         norm[r] = length
+
+
+@njit(nogil=True, cache=True)
+def first_rows(labels, row_weight, start, first):
+    """Note where each cluster first shows in a row that has weight. first is # OUT."""
+    for i in range(labels.shape[0]):
+        if row_weight[i] > 0.0 and start + i < first[labels[i]]:
+            first[labels[i]] = start + i

@@ -27,8 +27,8 @@ def number(value: float, deviation: float | None = None) -> str:
     ('0.1235', '2', '1234567')
     >>> number(2008.53, deviation=0.8), number(3706.4, deviation=800.0)
     ('2008.53', '3706')
-    >>> number(2.998, deviation=0.5), number(3.0, deviation=0.5)
-    ('3.00', '3')
+    >>> number(2.998, deviation=0.5), number(3.0, deviation=0.5), number(-0.2, deviation=20.0)
+    ('3.00', '3', '0')
     """
     if value == 0:
         return "0"
@@ -36,7 +36,8 @@ def number(value: float, deviation: float | None = None) -> str:
         decimals = max(0, 1 - math.floor(math.log10(abs(deviation))))
         # A whole number is written as one; a rounded number keeps its zeros, which say how exact.
         whole = abs(value - round(value)) < 1e-9 * abs(value)
-        return f"{value:.0f}" if whole else f"{value:.{decimals}f}"
+        text = f"{value:.0f}" if whole else f"{value:.{decimals}f}"
+        return text if float(text) else text.removeprefix("-")
     if 1e3 <= abs(value) < 1e9:
         return f"{value:.0f}"
     return f"{value:.4g}"

@@ -3,19 +3,22 @@
 The difference of a cluster from the other rows, feature by feature, is measured in standard
 deviations of the feature over all rows: ``(mean inside - mean outside) / deviation``. The typical
 row is the one nearest to the mean of its cluster.
+
+Rows are visited in blocks, so that a table may be in a file or on other machines.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ..io.prepare import Feature
 
 NOISE = -1
 SMALLEST_DIFFERENCE = 0.2  # below this many deviations a difference sets nothing apart
 _BLOCK = 4096
+_TINY = np.finfo(float).tiny
 
 
 class Trait(NamedTuple):
@@ -42,20 +45,35 @@ class ClusterSummary(NamedTuple):
     traits: list[Trait]
 
 
+# Calls a function with (first row, rows, their labels, their weights or None) for every block of a
+# table, and gives the answers in order.
+Visit = Callable[[Callable[..., Any]], Iterable]
+
+
+class Sums(NamedTuple):
+    """What rows say about their clusters; -1 is a label like any other here."""
+
+    labels: np.ndarray  # (n_clusters,)
+    size: np.ndarray  # (n_clusters,) rows
+    mass: np.ndarray  # (n_clusters,) their weight
+    total: np.ndarray  # (n_clusters, n_features)
+
+
 def summarize_clusters(
-    X: np.ndarray,
-    labels: np.ndarray,
+    X: Any,
+    labels: Any,
     features: Sequence[Feature],
     *,
     weight: np.ndarray | None = None,
     n_traits: int = 4,
+    visit: Visit | None = None,
 ) -> list[ClusterSummary]:
     """Describe every cluster, the largest first and noise last.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        The rows that were clustered.
+    X : array of shape (n_samples, n_features)
+        The rows that were clustered: anything that has a length and gives slices of rows.
     labels : ndarray of shape (n_samples,)
         Their clusters; -1 is noise.
     features : sequence of Feature
@@ -64,6 +82,8 @@ def summarize_clusters(
         How often each row counts; the share of a cluster is its share of the weight.
     n_traits : int, default=4
         How many features to give for each cluster, at most.
+    visit : callable, optional
+        What calls a function for every block of rows; by default slices of ``X``, in turn.
 
     Returns
     -------
@@ -82,51 +102,107 @@ def summarize_clusters(
     >>> round(first.traits[0].outside, 3)
     5.0
     """
-    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    names, index = np.unique(labels, return_inverse=True)
-    n_clusters = len(names)
-    member = csr_matrix((weight, (index, np.arange(len(X)))), shape=(n_clusters, len(X)))
-    mass = np.asarray(member.sum(axis=1)).ravel()
-    total = np.asarray(member @ X, dtype=np.float64)
-    inside = total / np.maximum(mass, np.finfo(float).tiny)[:, None]
-    outside_mass = mass.sum() - mass
-    outside = (total.sum(axis=0) - total) / np.maximum(outside_mass, np.finfo(float).tiny)[:, None]
+    visit = visit or partial(_visit_slices, X, labels, weight)
+    sums = add_up(visit(sums_of_block))
+    mass, total = sums.mass, sums.total
+    means = total / np.maximum(mass, _TINY)[:, None]
     mean = total.sum(axis=0) / mass.sum()
-    deviation = _deviation(X, mean, weight)
+    looks = visit(partial(spread_of_block, labels_known=sums.labels, means=means, mean=mean))
+    squares, nearest, typical = np.zeros(len(mean)), np.full(len(mass), np.inf), 0
+    for more, distance, place in looks:
+        squares += more
+        typical = np.where(distance < nearest, place, typical)
+        nearest = np.minimum(distance, nearest)
+    deviation = np.sqrt(squares / mass.sum())
+    return describe(sums, deviation, typical, features, n_traits=n_traits)
+
+
+def describe(
+    sums: Sums,
+    deviation: np.ndarray,
+    typical: Sequence[int] | np.ndarray,
+    features: Sequence[Feature],
+    *,
+    n_traits: int = 4,
+) -> list[ClusterSummary]:
+    """Describe clusters by their sums, the deviation of each feature and their typical rows."""
+    mass, total = sums.mass, sums.total
+    inside = total / np.maximum(mass, _TINY)[:, None]
+    outside_mass = mass.sum() - mass
+    outside = (total.sum(axis=0) - total) / np.maximum(outside_mass, _TINY)[:, None]
     difference = (inside - outside) / np.where(deviation > 0, deviation, np.inf)
     difference[outside_mass <= 0] = 0
-    typical = _nearest_to_mean(X, index, inside)
-    sizes = np.bincount(index, minlength=n_clusters)
     clusters = [
         ClusterSummary(
-            int(names[c]),
-            int(sizes[c]),
+            int(sums.labels[c]),
+            int(sums.size[c]),
             float(mass[c] / mass.sum()),
             int(typical[c]),
             _traits(features, inside[c], outside[c], difference[c], n_traits),
         )
-        for c in range(n_clusters)
+        for c in range(len(mass))
     ]
     return sorted(clusters, key=lambda c: (c.label == NOISE, -c.share, c.label))
 
 
-def _deviation(X: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weighted standard deviation of each column, block by block."""
-    squares = np.zeros(X.shape[1])
-    for start in range(0, len(X), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        squares += weight[block] @ np.square(X[block] - mean)
-    return np.sqrt(squares / weight.sum())
+def sums_of_block(start: int, X: np.ndarray, labels: np.ndarray, weight: Any) -> Sums:
+    """Add up a block's rows by cluster."""
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    names, index = np.unique(labels, return_inverse=True)
+    total = np.empty((len(names), X.shape[1]))
+    for j in range(X.shape[1]):
+        total[:, j] = np.bincount(index, weights=weight * X[:, j], minlength=len(names))
+    size = np.bincount(index, minlength=len(names))
+    return Sums(names, size, np.bincount(index, weights=weight, minlength=len(names)), total)
 
 
-def _nearest_to_mean(X: np.ndarray, index: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Return the position of the row nearest to the mean of each cluster; the first of equals."""
-    distance = np.empty(len(X))
-    for start in range(0, len(X), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        distance[block] = np.square(X[block] - means[index[block]]).sum(axis=1)
+def add_up(parts: Iterable[Sums]) -> Sums:
+    """Return the sums of one block or more together."""
+    parts = iter(parts)
+    whole = next(parts)
+    for part in parts:
+        labels = np.union1d(whole.labels, part.labels)
+        if len(labels) > len(whole.labels):
+            whole = _spread_out(whole, labels)
+        at = np.searchsorted(labels, part.labels)
+        for into, sums in zip(whole[1:], part[1:], strict=True):
+            into[at] += sums
+    return whole
+
+
+def _spread_out(sums: Sums, labels: np.ndarray) -> Sums:
+    """Return sums with room for more clusters."""
+    at = np.searchsorted(labels, sums.labels)
+    wide = [np.zeros((len(labels), *part.shape[1:]), dtype=part.dtype) for part in sums[1:]]
+    for into, part in zip(wide, sums[1:], strict=True):
+        into[at] = part
+    return Sums(labels, *wide)
+
+
+def spread_of_block(
+    start: int, X: np.ndarray, labels: np.ndarray, weight: Any, *, labels_known, means, mean
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a block's squares about the mean of all, and its rows nearest to each cluster's.
+
+    The latter as distances, infinite for a cluster that the block lacks, and places.
+    """
+    squares = np.square(X - mean)
+    squares = squares.sum(axis=0) if weight is None else np.asarray(weight) @ squares
+    index = np.searchsorted(labels_known, labels)
+    distance = np.square(X - means[index]).sum(axis=1)
     order = np.lexsort((distance, index))
-    return order[np.searchsorted(index[order], np.arange(len(means)))]
+    first = np.searchsorted(index[order], np.arange(len(means)))
+    nearest, place = np.full(len(means), np.inf), np.zeros(len(means), dtype=np.int64)
+    present = np.unique(index)
+    at = order[first[present]]
+    nearest[present], place[present] = distance[at], start + at
+    return squares, nearest, place
+
+
+def _visit_slices(X: Any, labels: np.ndarray, weight: Any, function: Callable) -> Iterator[Any]:
+    for at in range(0, len(X), _BLOCK):
+        part = slice(at, at + _BLOCK)
+        yield function(at, X[part], labels[part], None if weight is None else weight[part])
 
 
 def _traits(

@@ -1,5 +1,8 @@
-"""Where the data lives: one interface to blocks of rows, whatever their home."""
+"""Where the rows are: one interface, and homes that keep it."""
 
-from countless.rows.memory import MemoryRows, Summary, open_rows
+from countless.rows.block import Block
+from countless.rows.frame import Frame, Summary
+from countless.rows.home import Rows
+from countless.rows.open import open_rows
 
-__all__ = ["MemoryRows", "Summary", "open_rows"]
+__all__ = ["Block", "Frame", "Rows", "Summary", "open_rows"]

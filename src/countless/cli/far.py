@@ -1,0 +1,261 @@
+"""Tables that stay where they are: in a file, or on the workers of a Dask cluster.
+
+Both have the interface of `countless.cli.data.Data`. A file is looked at once, prepared into a flat
+copy unless it is one that needs no preparation, and clustered from there; on a cluster every chunk
+is read and prepared by a task.
+"""
+
+import bisect
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..io.columns import Roles
+from ..io.errors import InputError
+from ..io.parts import BATCH_ROWS, ArrayPart, Source, TextPart
+from ..io.plan import ColumnReport
+from ..io.prepare import NumericStep, Preparation
+from ..io.survey import Survey, prepared_blocks, survey_source
+from ..io.write import label_lines, labels_header
+from ..report.summary import ClusterSummary, Visit, summarize_clusters
+from ..rows.table import FlatFile, scratch_folder
+from .data import Cells, cell_text, in_table_terms, show_columns
+from .screen import Screen
+
+if TYPE_CHECKING:
+    from .dask import Cluster
+
+NOT_LOOKED_AT = "whether a column names the rows or holds known groups"
+
+
+@dataclass(frozen=True)
+class FarData:
+    """A table that is not in memory, and what its columns are for."""
+
+    source: Source
+    roles: Roles
+    survey: Survey
+    matrix: Any  # what an estimator is given: a path or a Dask array
+    visit: Callable[[Any], Visit]  # of labels, for `summarize_clusters`
+    pieces: Callable[[Any], Iterator[np.ndarray]]  # of labels, from first to last
+    sha256: str | None
+    home: str
+
+    groups = None
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """How often each row counts."""
+        return self.survey.weight
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and features are clustered."""
+        return self.survey.shape
+
+    @property
+    def rows(self) -> Sequence[int] | np.ndarray:
+        """The places in the table of the rows that are clustered."""
+        return self.survey.kept
+
+    @property
+    def preparation(self) -> Preparation:
+        """How rows become those that are clustered."""
+        return self.survey.preparation
+
+    @property
+    def columns(self) -> list[ColumnReport]:
+        """What each column of the table is, and what was done with it."""
+        return self.survey.columns
+
+    def summarize(self, labels: Any) -> list[ClusterSummary]:
+        """Describe every cluster, in two passes over the rows."""
+        features = self.preparation.features()
+        return summarize_clusters(None, labels, features, visit=self.visit(labels))
+
+    def cells(self, rows: Sequence[int]) -> Cells:
+        """Read the table's own text at some positions of the matrix."""
+        names = [column.name for column in self.columns if column.used]
+        names += [self.roles.id] if self.roles.id else []
+        wanted = sorted((int(self.rows[row]), row) for row in rows)
+        places = [place for place, _ in wanted]
+        text: dict[int, dict[str, str]] = {}
+        for part in self.source.parts:
+            whole = isinstance(part, TextPart)
+            if not whole and not _between(places, part.start, part.stop):
+                continue
+            for at, table in part.tables(names, _as_text(self.roles)):
+                for i in _between(places, at, at + table.n_rows):
+                    place, row = wanted[i]
+                    text[row] = {name: cell_text(table, place - at, name) for name in names}
+        return Cells(text, self.rows, self.roles.id)
+
+    def labels_csv(self, labels: Any) -> Iterator[bytes]:
+        """Give the labels file block by block."""
+        yield labels_header(self.roles.id or "row")
+        left = _Pieces(self.pieces(labels))
+        for at, names in self._row_names():
+            used = _between(self.rows, at, at + len(names))
+            here = np.asarray(self.rows[used.start : used.stop]) - at
+            yield label_lines(left.take(len(used)), here, len(names), names)
+
+    def agreement(self, labels: Any) -> None:
+        """There is no column to compare with here."""
+
+    def hints(self) -> list[str]:
+        """Say what nobody looked at."""
+        return [f"not looked at, because the table is not in memory: {NOT_LOOKED_AT}"]
+
+    def in_table_terms(self, error: Exception) -> str:
+        """Return an estimator's complaint about the matrix as one about the table."""
+        return in_table_terms(str(error), self.rows, self.preparation.features())
+
+    def record(self) -> dict[str, Any]:
+        """Return what was read and done, for the run record."""
+        return {
+            "source": self.source.name,
+            "format": self.source.format,
+            "home": self.home,
+            "sha256": self.sha256,
+            "rows": self.survey.n_rows,
+            "rows_used": self.shape[0],
+            "features": self.shape[1],
+            "gaps": self.preparation.gaps,
+            "not_looked_at": NOT_LOOKED_AT,
+            "columns": self.columns,
+        }
+
+    def _row_names(self) -> Iterator[tuple[int, list[str] | range]]:
+        """Give what names the rows, block by block, with the place of each block."""
+        if (name := self.roles.id) is not None:
+            for at, table in self.source.tables([name], {name}):
+                yield at, table.words(name).words()
+            return
+        for at in range(0, self.survey.n_rows, BATCH_ROWS):
+            stop = min(at + BATCH_ROWS, self.survey.n_rows)
+            yield at, range(at + 1, stop + 1)
+
+
+@contextmanager
+def open_far(
+    screen: Screen,
+    source: Source,
+    roles_of: Callable[[Any], Roles],
+    *,
+    gaps: str,
+    scale: bool | None,
+    divergence: Any,
+    cluster: "Cluster | None" = None,
+) -> Iterator[FarData]:
+    """Look at a table, say what was found, and hold it ready to be clustered.
+
+    ``roles_of`` returns the roles of the columns of the table that holds the first rows.
+    """
+    if gaps == "impute":
+        raise InputError(
+            "--gaps impute needs the whole table in memory for the median; say --gaps drop"
+        )
+    if scale is None:
+        scale = source.format != "npy" and divergence == "sqeuclidean"
+    with scratch_folder() as folder:
+        with screen.step("read", f"looking at {source.name}") as say:
+            _, first = next(source.tables())
+            roles = roles_of(first)
+            if roles.compare or roles.group:
+                option = "--compare" if roles.compare else "--group"
+                raise InputError(f"{option} needs the whole table in memory; leave it out")
+            each = {"each": cluster.each} if cluster else {}
+            survey = survey_source(source, first, roles, gaps=gaps, scale=scale, **each)
+            say("preparing it")
+            data = (cluster or _Disk(folder)).keep(source, roles, survey)
+        show_columns(screen, source.name, survey.n_rows, data.shape[0], survey.columns)
+        screen.show("")
+        yield data
+
+
+class _Disk:
+    """Work on a file, here."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
+        """Return a table as a flat file, which is the user's where it needs no preparation."""
+        flat = _as_it_is(source, survey) or _spool(source, survey, self._folder)
+        return FarData(
+            source,
+            roles,
+            survey,
+            str(flat.path),
+            visit=partial(_visit, flat, survey.weight),
+            pieces=lambda labels: iter([labels]),
+            sha256=source.digest(),
+            home="disk",
+        )
+
+
+def _as_it_is(source: Source, survey: Survey) -> FlatFile | None:
+    """Return the file of a table that is clustered as it is; None where rows must be prepared."""
+    part, steps = source.parts[0], survey.preparation.steps
+    if not isinstance(part, ArrayPart) or len(survey.kept) < survey.n_rows:
+        return None
+    same = all(isinstance(step, NumericStep) and step.plain for step in steps)
+    return part.file if same and len(steps) == part.file.shape[1] else None
+
+
+def _spool(source: Source, survey: Survey, folder: Path) -> FlatFile:
+    """Write the prepared rows to an .npy file."""
+    shape = survey.shape
+    path, dtype = folder / "prepared.npy", np.dtype(survey.preparation.dtype)
+    if shutil.disk_usage(folder).free < 1.1 * dtype.itemsize * shape[0] * shape[1]:
+        raise InputError(
+            f"{folder.parent} has no room for a copy of the table; set TMPDIR to a folder that has"
+        )
+    with path.open("wb") as file:
+        header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        offset = file.tell()
+        for part in source.parts:
+            file.writelines(rows.data for rows in prepared_blocks(part, survey.preparation))
+    return FlatFile(path, offset, dtype, shape)
+
+
+def _visit(flat: FlatFile, weight: np.ndarray | None, labels: np.ndarray) -> Visit:
+    """Return what calls a function for every block of a file."""
+
+    def visit(function: Callable) -> Iterator[Any]:
+        for at in range(0, flat.shape[0], BATCH_ROWS):
+            stop = min(at + BATCH_ROWS, flat.shape[0])
+            part = None if weight is None else weight[at:stop]
+            yield function(at, flat.read(at, stop), labels[at:stop], part)
+
+    return visit
+
+
+def _between(places: Sequence[int] | np.ndarray, start: int, stop: int) -> range:
+    return range(bisect.bisect_left(places, start), bisect.bisect_left(places, stop))
+
+
+def _as_text(roles: Roles) -> set[str]:
+    return {roles.id} if roles.id else set()
+
+
+class _Pieces:
+    """Labels that come in pieces, taken in numbers of any size."""
+
+    def __init__(self, pieces: Iterator[np.ndarray]) -> None:
+        self._pieces = pieces
+        self._rest = np.empty(0, dtype=np.int64)
+
+    def take(self, count: int) -> np.ndarray:
+        while len(self._rest) < count:
+            more = next(self._pieces)
+            self._rest = np.concatenate([self._rest, more]) if len(self._rest) else more
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken

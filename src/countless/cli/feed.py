@@ -1,0 +1,96 @@
+"""Standard input that may never end, read so that Ctrl-C or SIGTERM ends it between two rows."""
+
+import hashlib
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..io.errors import InputError
+
+PIECE_BYTES = 2**16
+PIECES_AHEAD = 8
+POLL_SECONDS = 0.1
+
+
+class Feed:
+    """Pieces of standard input, each of whole lines but the last.
+
+    The first signal ends the feed: lines that have arrived are given, a line that has not wholly
+    arrived is not. A second signal does what it does elsewhere. A thread reads ahead a little, so
+    that the main one is free to hear signals, and no more than that is ever held.
+    """
+
+    def __init__(self) -> None:
+        if sys.stdin is None or sys.stdin.closed:
+            raise InputError("standard input is closed")
+        self.stopped = False
+        self._digest = hashlib.sha256()
+        self._queue: queue.Queue[bytes] = queue.Queue(PIECES_AHEAD)
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Feed":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._stop)
+        threading.Thread(target=self._read_on, args=(_reader(),), daemon=True).start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._restore()
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        while True:
+            try:
+                piece = self._queue.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                if self.stopped:
+                    return
+                continue
+            if not piece:
+                yield rest
+                return
+            self._digest.update(piece)
+            lines, newline, rest = (rest + piece).rpartition(b"\n")
+            if newline:
+                yield lines + newline
+
+    def sha256(self) -> str:
+        """Return the digest of all that was read."""
+        return self._digest.hexdigest()
+
+    def _read_on(self, read: Callable[[], bytes]) -> None:
+        piece = b"more"
+        while piece and not self.stopped:
+            try:
+                piece = read()
+            except (OSError, ValueError):  # closed by the other side, or by our own end
+                piece = b""
+            while not self.stopped:
+                try:
+                    self._queue.put(piece, timeout=POLL_SECONDS)
+                    break
+                except queue.Full:
+                    continue
+
+    def _stop(self, number: int, frame: object) -> None:
+        self.stopped = True
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+
+def _reader() -> Callable[[], bytes]:
+    """Return what reads a piece; not through a buffer, whose lock would outlive the program."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except (OSError, AttributeError):
+        return lambda: sys.stdin.buffer.read(PIECE_BYTES)
+    return lambda: os.read(descriptor, PIECE_BYTES)

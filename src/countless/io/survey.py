@@ -1,0 +1,269 @@
+"""Preparing a table that is not in memory: what a pass over its parts must find out.
+
+Ranges, means and deviations add up over blocks, so numbers can be scaled and rows with gaps left
+out. Text, and a median to fill gaps with, would need the whole column: they are refused.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from .columns import ColumnFacts, Roles, choose_columns
+from .errors import InputError, shift_rows
+from .parts import Part, Source
+from .plan import ColumnReport, block_weights, is_float32, report_column
+from .prepare import NumericStep, Preparation
+from .table import Table, Unusable, Words, counted, listing
+
+# Calls a function for every part, somewhere, and returns the answers in order.
+Each = Callable[[Callable[[Part], "Look"], Sequence[Part]], list["Look"]]
+
+
+class Look(NamedTuple):
+    """What some rows show of some columns, one value each; adds up across blocks."""
+
+    n_rows: int
+    left_out: list[np.ndarray]  # places of the rows with gaps, by blocks that have some
+    weight: list[np.ndarray]  # of the rows kept, by blocks, where there are weights
+    total_weight: float
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray  # about the mean
+    n_gaps: np.ndarray
+    first_gap: np.ndarray  # the place of the first, or infinity
+    offset: np.ndarray  # value minus place, where that is the same in all rows; else NaN
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows have no gap."""
+        return self.n_rows - sum(map(len, self.left_out))
+
+
+class Survey(NamedTuple):
+    """How a table in parts becomes a matrix."""
+
+    preparation: Preparation
+    columns: list[ColumnReport]
+    n_rows: int
+    kept: np.ndarray | range  # places of the rows that are used
+    n_kept: list[int]  # by part
+    weight: np.ndarray | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix."""
+        return len(self.kept), len(self.preparation.features())
+
+
+def survey_source(
+    source: Source,
+    first: Table,
+    roles: Roles,
+    *,
+    gaps: str,
+    scale: bool,
+    each: Each = lambda function, parts: [function(part) for part in parts],
+) -> Survey:
+    """Look at all rows of a table in parts and decide how each column is used.
+
+    Parameters
+    ----------
+    source : Source
+    first : Table
+        Its first rows, which tell what kind each column is.
+    roles : Roles
+        What the user said about the columns.
+    gaps : {'error', 'drop'}
+        Refuse gaps, or leave out the rows that have one.
+    scale : bool
+        Whether columns are brought to mean 0 and standard deviation 1.
+    each : callable, optional
+        What looks at the parts; by default this thread, in turn.
+
+    Returns
+    -------
+    Survey
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from countless.io.parts import open_source
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "t.npy")
+    >>> np.save(path, np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> source = open_source(str(path))
+    >>> _, first = next(source.tables())
+    >>> survey = survey_source(source, first, Roles(), gaps="error", scale=True)
+    >>> [column.done for column in survey.columns]
+    ['standardised', 'left out: always 5']
+    """
+    facts = {column.name: column for column in _first_facts(first, roles)}
+    names = [name for name, column in facts.items() if column.used]
+    while True:
+        look = partial(look_at_part, names=tuple(names), weight=roles.weight, gaps=gaps)
+        looks = each(look, source.parts)
+        whole = reduce(_join, looks)
+        if whole.n_rows == 1:
+            raise InputError(f"{source.name} has one row only: there is nothing to cluster")
+        _check_rows(whole, names, gaps, source.name)
+        facts |= {name: _fact(whole, j, name) for j, name in enumerate(names)}
+        chosen = choose_columns(facts.values(), roles, source.name)
+        used = [column.name for column in chosen if column.used]
+        # Without the others fewer rows may have gaps, so what was measured has changed.
+        if used == names or whole.n_kept == whole.n_rows:
+            break
+        names = used
+    steps = {name: _step(whole, names.index(name), name, scale) for name in used}
+    single = all(is_float32(first, name) for name in used)
+    preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
+    kept: np.ndarray | range = range(whole.n_rows)
+    if whole.left_out:
+        kept = np.delete(np.arange(whole.n_rows), np.concatenate(whole.left_out))
+    return Survey(
+        preparation,
+        [report_column(column, steps.get(column.name), gaps, scale) for column in chosen],
+        whole.n_rows,
+        kept,
+        [look.n_kept for look in looks],
+        np.concatenate(whole.weight) if roles.weight else None,
+    )
+
+
+def look_at_part(part: Part, *, names: tuple[str, ...], weight: str | None, gaps: str) -> Look:
+    """Look at all rows of a part."""
+    columns = [*names, weight] if weight else list(names)
+    looks = (_look(at, table, names, weight) for at, table in part.tables(columns))
+    return reduce(_join, looks)
+
+
+def prepared_blocks(part: Part, preparation: Preparation) -> Iterator[np.ndarray]:
+    """Give the rows of a part as they are clustered, some at a time."""
+    for at, table in part.tables([step.name for step in preparation.steps]):
+        with shift_rows(at):
+            yield preparation.apply(table).matrix
+
+
+def prepared_part(part: Part, preparation: Preparation) -> np.ndarray:
+    """Return the rows of a part as they are clustered."""
+    return np.concatenate(list(prepared_blocks(part, preparation)))
+
+
+def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
+    """Say of each column what its kind alone tells; refuse text that would have to be used."""
+    facts, text = [], []
+    aside = roles.set_aside()
+    for name, column in first.columns.items():
+        wanted = name not in aside and (not roles.columns or name in roles.columns)
+        if isinstance(column, Unusable) and column.what != "nothing":
+            facts.append(ColumnFacts(name, "other", column.n_gaps, None, f"holds {column.what}"))
+            continue
+        if isinstance(column, Words) and wanted:
+            text.append(name)
+        kind = "text" if isinstance(column, Words) else "numeric"
+        facts.append(ColumnFacts(name, kind, 0, None, None if wanted else "set aside"))
+    if roles.categorical:
+        raise InputError("--categorical needs the whole table in memory; leave it out")
+    if text:
+        raise InputError(
+            f"{counted(len(text), 'column')} of text ({listing(map(repr, text))}) cannot be used "
+            f"unless the whole table is in memory: --exclude {','.join(text)}"
+        )
+    return choose_columns(facts, roles, first.source)
+
+
+def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str | None) -> Look:
+    with shift_rows(first_row):
+        values = np.column_stack([_numbers(table, name) for name in names])
+        if np.isinf(values).any():
+            row, column = np.argwhere(np.isinf(values))[0]
+            raise InputError(f"column {names[column]!r}, row {row + 1} is infinite")
+        weight = block_weights(table, weight_name) if weight_name else np.ones(table.n_rows)
+    empty = np.isnan(values)
+    n_gaps = empty.sum(axis=0)
+    place = first_row + np.arange(table.n_rows)
+    offset = values[0] - first_row
+    counting = (values == offset + place[:, None]).all(axis=0)
+    kept = ~empty.any(axis=1)
+    values, weight = values[kept], weight[kept]
+    total_weight = float(weight.sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = weight @ values / (total_weight or 1.0)
+        squares = weight @ np.square(values - mean)
+    return Look(
+        table.n_rows,
+        [] if kept.all() else [place[~kept]],
+        [weight] if weight_name else [],
+        total_weight,
+        values.min(axis=0, initial=np.inf),
+        values.max(axis=0, initial=-np.inf),
+        mean,
+        squares,
+        n_gaps,
+        np.where(n_gaps > 0, first_row + empty.argmax(axis=0), np.inf),
+        np.where(counting, offset, np.nan),
+    )
+
+
+def _numbers(table: Table, name: str) -> np.ndarray:
+    """Return a column as float64; one that is empty in this block is full of gaps."""
+    column = table.columns[name]
+    if isinstance(column, Unusable) and column.what == "nothing":
+        return np.full(table.n_rows, np.nan)
+    return table.numbers(name).astype(np.float64)
+
+
+def _join(a: Look, b: Look) -> Look:
+    """Put what two blocks show together."""
+    total = a.total_weight + b.total_weight
+    share = b.total_weight / total if total else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = b.mean - a.mean
+        squares = a.squares + b.squares + np.square(apart) * a.total_weight * share
+    return Look(
+        a.n_rows + b.n_rows,
+        a.left_out + b.left_out,
+        a.weight + b.weight,
+        total,
+        np.minimum(a.low, b.low),
+        np.maximum(a.high, b.high),
+        a.mean + share * apart,
+        squares,
+        a.n_gaps + b.n_gaps,
+        np.minimum(a.first_gap, b.first_gap),
+        np.where(a.offset == b.offset, a.offset, np.nan),
+    )
+
+
+def _check_rows(look: Look, names: Sequence[str], gaps: str, source: str) -> None:
+    if gaps == "error" and look.n_gaps.any():
+        j = int(np.argmax(look.n_gaps > 0))
+        total = f" ({look.n_gaps.sum()} gaps in all)" if (look.n_gaps > 0).sum() > 1 else ""
+        raise InputError(
+            f"column {names[j]!r} has {counted(int(look.n_gaps[j]), 'gap')}, the first in row "
+            f"{look.first_gap[j] + 1:.0f}{total}; say --gaps drop"
+        )
+    if not look.n_kept:
+        raise InputError(f"every row of {source} has a gap")
+    if not look.total_weight:
+        raise InputError("the rows that are used have no weight")
+
+
+def _fact(look: Look, j: int, name: str) -> ColumnFacts:
+    n_gaps = int(look.n_gaps[j])
+    if look.low[j] == look.high[j]:
+        return ColumnFacts(name, "constant", n_gaps, 1, f"always {look.low[j]:g}")
+    if look.offset[j] in (0, 1) and look.n_rows > 2:
+        return ColumnFacts(name, "identifier", 0, look.n_rows, "counts the rows")
+    return ColumnFacts(name, "numeric", n_gaps, None, None)
+
+
+def _step(look: Look, j: int, name: str, scale: bool) -> NumericStep:
+    """Return the step for one column; what fills a gap of a new row is the mean."""
+    mean, deviation = float(look.mean[j]), float(np.sqrt(look.squares[j] / look.total_weight))
+    if not scale:
+        return NumericStep(name, mean, 0.0, 1.0)
+    if not (np.isfinite(deviation) and np.isfinite(mean) and deviation > 0):
+        raise InputError(f"column {name!r} holds numbers too large or too alike to standardise")
+    return NumericStep(name, mean, mean, deviation)

@@ -1,0 +1,88 @@
+"""Some rows of a table, in memory, in the form that kernels work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless.kernels.rows import Dense, Sparse
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a table, and their weights.
+
+    Rows are counted from 0 inside a block; ``start`` is the place of the first in the whole table.
+    """
+
+    start: int
+    table: Any  # an array or CSR matrix that holds them, from row `offset` on
+    offset: int
+    form: Dense | Sparse
+    weight: np.ndarray  # (n_rows,)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.weight)
+
+    @property
+    def values(self) -> Any:
+        """The rows as an array or CSR matrix."""
+        return self.table[self.offset : self.offset + self.n_rows]
+
+    def pick(self, ids: np.ndarray) -> Block:
+        """Return a block of some of the rows."""
+        table = self.table[self.offset + ids]
+        cost = self.form.cost[ids] if len(self.form.cost) else self.form.cost
+        return _block(0, table, cost, self.weight[ids])
+
+    def points(self) -> np.ndarray:
+        """Return the rows as float64 centers."""
+        rows = self.values
+        return (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+
+
+def make_block(start: int, table: Any, weight: np.ndarray | None, divergence) -> Block:
+    """Return a block of all rows of a table; None weighs every row 1."""
+    weight = ones(table.shape[0]) if weight is None else weight
+    return _block(start, table, row_costs(table, divergence), weight)
+
+
+def row_costs(table: Any, divergence) -> np.ndarray:
+    """Return the rows' own parts of the divergence, where rows are not compared by differences."""
+    if divergence.is_metric and not sp.issparse(table):
+        return np.empty(0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # bad cells are named later
+        return divergence.scale * divergence.row_cost(table)
+
+
+def cut(whole: Block, start: int, stop: int) -> Block:
+    """Return the rows from start to stop of a block, without copying them."""
+    form, part = whole.form, slice(start, stop)
+    cost = form.cost[part] if len(form.cost) else form.cost
+    if isinstance(form, Sparse):
+        form = Sparse(form.data, form.indices, form.indptr[start : stop + 1], cost)
+    else:
+        form = Dense(form.values[part], cost)
+    return Block(whole.start + start, whole.table, whole.offset + start, form, whole.weight[part])
+
+
+def join(blocks: Sequence[Block]) -> Block:
+    """Return the rows of several blocks, one after the other."""
+    tables = [block.values for block in blocks]
+    table = sp.vstack(tables, format="csr") if sp.issparse(tables[0]) else np.concatenate(tables)
+    cost = np.concatenate([block.form.cost for block in blocks])
+    return _block(0, table, cost, np.concatenate([block.weight for block in blocks]))
+
+
+def ones(n_rows: int) -> np.ndarray:
+    """Return weights of 1 that take no room."""
+    return np.broadcast_to(np.ones(1), n_rows)
+
+
+def _block(start: int, table: Any, cost: np.ndarray, weight: np.ndarray) -> Block:
+    if sp.issparse(table):
+        return Block(start, table, 0, Sparse(table.data, table.indices, table.indptr, cost), weight)
+    return Block(start, table, 0, Dense(table, cost), weight)

@@ -1,0 +1,228 @@
+"""Rows on a Dask cluster: chunks stay on its workers, and steps are tasks that go to them.
+
+A chunk is built by tasks from storage, and what is held for its rows is the result of the chain of
+steps taken so far. When a worker is lost Dask repeats what it had done, and the result is the same.
+What goes over the network in a step is the message to each worker, and an answer for each chunk
+with sums that are added up on the workers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+
+from countless.rows.block import Block, make_block
+from countless.rows.home import Fields, Held, Rows, nowhere
+from countless.rows.table import dask_array, is_dask
+from countless.rows.weight import in_steps
+
+log = logging.getLogger("countless")
+
+# Values in a chunk: fewer make Dask's own work the larger part.
+FEWEST_VALUES, MANY_VALUES = 2**18, 2**22
+# Chunks for each thread of the cluster, so that all are equally busy.
+CHUNKS_A_THREAD = 2
+# Answers and sums that one task puts together.
+FAN_IN = 8
+# A table below this size is clustered faster in memory.
+WORTH_BYTES = 2**28
+
+
+class State:
+    """What is held for the rows of each chunk: futures of dictionaries, and what is in them."""
+
+    def __init__(self, parts: list):
+        self.parts = parts
+        self.fields: Fields = {}
+
+
+class ClusterRows(Rows):
+    """A Dask array or data frame on a cluster."""
+
+    is_sparse = False
+
+    def __init__(self, X: Any, weight: Any, divergence, client, n_threads: int, pool):
+        array = well_cut(dask_array(X), sum(client.nthreads().values()))
+        self.n_rows, self.n_features = array.shape
+        self.n_bytes = array.nbytes
+        self.n_threads, self._pool, self._client = n_threads, pool, client
+        if self.n_bytes < WORTH_BYTES:
+            log.info(
+                "X takes %.1f MB: in memory it would be clustered faster than on a Dask cluster",
+                self.n_bytes / 1e6,
+            )
+        ends = np.cumsum(array.chunks[0])
+        starts = ends - array.chunks[0]
+        self.spans = [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+        weight = in_steps(weight, self.n_rows)
+        parts = [None if weight is None else weight[start:stop] for start, stop in self.spans]
+        chunks = array.to_delayed().ravel()
+        self._blocks = client.compute(
+            [
+                _task(_build)(start, chunk, part, divergence)
+                for (start, _), chunk, part in zip(self.spans, chunks, parts, strict=True)
+            ]
+        )
+
+    def hold(self, fields: Fields) -> State:
+        state = State([{} for _ in self.spans])
+        self.extend(state, fields)
+        return state
+
+    def extend(self, state: State, fields: Fields) -> None:
+        new = {name: field for name, field in fields.items() if name not in state.fields}
+        if new:
+            sizes = [stop - start for start, stop in self.spans]
+            state.parts = self._map(_new, state.parts, sizes, [new] * len(sizes))
+            state.fields |= new
+
+    def put(self, state: State, name: str, values: Any) -> None:
+        if not is_dask(values):
+            parts = [values[start:stop] for start, stop in self.spans]
+        else:
+            sizes = tuple(stop - start for start, stop in self.spans)
+            parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
+        with _large_graphs():
+            state.parts = self._map(_put, state.parts, [name] * len(parts), parts)
+
+    def pieces(self, state: State, name: str) -> Iterator[np.ndarray]:
+        for each in state.parts:
+            yield self._client.submit(_held, each, name, pure=False).result()
+
+    def held(self, state: State, name: str) -> Any:
+        parts = self._map(_held, state.parts, [name] * len(self.spans))
+        kind, _ = state.fields[name]
+        arrays = [
+            da.from_delayed(delayed(part), shape=(stop - start,), dtype=kind)
+            for part, (start, stop) in zip(parts, self.spans, strict=True)
+        ]
+        return da.concatenate(arrays)
+
+    def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
+        # A task gives the message, so that it, too, can be had again.
+        told = _task(_give)(message)
+        fresh = None if into is None else _task(_give)(into.fresh())
+        blocks = self._blocks if data else self.spans
+        held = [None] * len(blocks) if state is None else state.parts
+        taken = [
+            _task(_take_step)(step, block, each, told, fresh)
+            for block, each in zip(blocks, held, strict=True)
+        ]
+        level = [_task(_answer)(each) for each in taken]
+        while len(level) > 1:
+            groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+            level = [_task(_join_answers)(*group) for group in groups]
+        kept = [] if state is None else [_task(_state)(each) for each in taken]
+        # One graph: the scheduler takes about as long for a task that comes alone.
+        with _large_graphs():
+            last, *parts = self._client.compute([*level, *kept], optimize_graph=False)
+        if state is not None:
+            state.parts = parts
+        found, sums = last.result()
+        if into is not None:
+            into.absorb(sums)
+        return found
+
+    def _map(self, function, *parts) -> list:
+        return self._client.map(function, *parts, pure=False)
+
+    def pick_from(self, wanted) -> list[Block]:
+        blocks, ids = [self._blocks[number] for number, _ in wanted], [part for _, part in wanted]
+        return self._client.gather(self._map(Block.pick, blocks, ids))
+
+
+def well_cut(array: Any, n_threads: int) -> Any:
+    """Return an array whose chunks are neither too small, nor too few for the cluster."""
+    n_rows, n_features = array.shape
+    most = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
+    fewest = min(max(CHUNKS_A_THREAD * n_threads, n_rows * n_features // MANY_VALUES), most)
+    n_chunks = array.numblocks[0]
+    largest = max(array.chunks[0])
+    ragged = largest > 4 * -(-n_rows // n_chunks)
+    if fewest <= n_chunks <= max(most, 1) and not ragged:
+        return array
+    wanted = fewest if n_chunks < fewest or ragged else most
+    log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
+    return array.rechunk({0: -(-n_rows // wanted), 1: -1})
+
+
+def _task(function):
+    return delayed(function, pure=False)
+
+
+@contextmanager
+def _large_graphs():
+    """Let Dask take messages as large as many centers are, without a warning."""
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+        yield
+
+
+def _build(start: int, chunk: Any, weight, divergence) -> Block:
+    """Make a block of a chunk."""
+    rows = np.ascontiguousarray(chunk)
+    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+    return make_block(start, divergence.prepare(rows), weight, divergence)
+
+
+def _give(value: Any) -> Any:
+    return value
+
+
+def _new(held: Held, n_rows: int, fields: Fields) -> Held:
+    """Hold more for the rows of a chunk."""
+    new = {
+        name: np.full(n_rows, fill, dtype=dtype)
+        for name, (dtype, fill) in fields.items()
+        if name not in held
+    }
+    return {**held, **new}
+
+
+def _put(held: Held, name: str, values: Any) -> Held:
+    return {**held, name: np.asarray(values).astype(held[name].dtype)}
+
+
+def _held(held: Held, name: str) -> np.ndarray:
+    return held[name]
+
+
+def _take_step(step, block, held, message, fresh):
+    """Take a step on copies, so that it can be taken again."""
+    block = block if isinstance(block, Block) else nowhere(*block)
+    held = {name: values.copy() for name, values in (held or {}).items()}
+    if fresh is None:
+        return held, step(block, held, message), None
+    sums = fresh.fresh()
+
+    @contextmanager
+    def borrow():
+        yield sums
+
+    answer = step(block, held, message, borrow)
+    return held, answer, sums
+
+
+def _state(taken) -> Held:
+    return taken[0]
+
+
+def _answer(taken):
+    return [taken[1]], taken[2]
+
+
+def _join_answers(*parts):
+    """Put answers of neighbouring chunks together, and add their sums up."""
+    answers = [answer for found, _ in parts for answer in found]
+    if parts[0][1] is None:
+        return answers, None
+    total = parts[0][1].fresh()
+    for _, sums in parts:
+        total.absorb(sums)
+    return answers, total

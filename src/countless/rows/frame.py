@@ -1,0 +1,195 @@
+"""What all rows of a table share: how they are measured, and the units that they are added up in.
+
+Sums of rows are whole numbers of a step so small that rounding to it is below that of float64 sums.
+Whole numbers add up to the same sum in any order. So threads, files and clusters of machines find
+the same bits, and a row that leaves a cluster leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.kernels.rows import Linear, Points, Scale
+from countless.kernels.statistics import gather
+from countless.rows.block import Block
+
+# Whole numbers below these: sums must fit int64, single values float64.
+LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
+SMALLEST_STEP = 2.0**-1000
+# Values that are turned into floats at once.
+CHUNK_VALUES = 2**16
+
+
+class Summary(NamedTuple):
+    """What rows say about their clusters, in steps of the frame; adds up across blocks."""
+
+    weight: np.ndarray  # (n_clusters,) int64
+    total: np.ndarray  # (n_clusters, n_features) int64, as seen from the origin
+
+    def fresh(self) -> Summary:
+        """Return an empty summary of the same size."""
+        return Summary(np.zeros_like(self.weight), np.zeros_like(self.total))
+
+    def absorb(self, other: Summary) -> None:
+        """Add another summary to this one."""
+        np.add(self.weight, other.weight, out=self.weight)
+        np.add(self.total, other.total, out=self.total)
+
+    def copy(self) -> Summary:
+        return Summary(self.weight.copy(), self.total.copy())
+
+    def take(self, clusters: np.ndarray | slice) -> Summary:
+        """Return some of the clusters."""
+        return Summary(self.weight[clusters], self.total[clusters])
+
+    @property
+    def n_bytes(self) -> int:
+        return self.weight.nbytes + self.total.nbytes
+
+
+class Sums(NamedTuple):
+    """What clusters hold, as numbers."""
+
+    weight: np.ndarray  # (n_clusters,)
+    total: np.ndarray  # (n_clusters, n_features)
+
+
+class Tile(NamedTuple):
+    """Some rows, ready for a product with centers in the same coordinates."""
+
+    values: Any  # (n, n_features) array or CSR
+    norm: np.ndarray  # (n,) the rows' own part of the divergence
+    length: np.ndarray  # (n,) Euclidean norms
+
+
+class Frame(NamedTuple):
+    """How the rows of one table are measured and added up.
+
+    ``origin`` is what squared Euclidean distances are computed about, near the mean so that far-off
+    data loses no digits; else 0. ``unit`` is about the distance of rows from it: products in this
+    unit fit into float32.
+    """
+
+    divergence: Any
+    n_rows: int
+    n_features: int
+    is_sparse: bool
+    n_bytes: int  # of the whole table
+    n_counted: int  # rows that have weight
+    total_weight: float
+    weight_step: float
+    step: np.ndarray  # (n_features,)
+    reach: float  # no row is farther from the origin
+    origin: np.ndarray  # (n_features,)
+    unit: float = 1.0
+    total_cost: float = 0.0  # the weighted sum of the rows' own parts of the divergence
+
+    @property
+    def by_differences(self) -> bool:
+        """Whether rows are compared with centers by differences, or by a linear form."""
+        return self.divergence.is_metric and not self.is_sparse
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.origin, 1.0 / self.step, 1.0 / self.weight_step)
+
+    def empty(self, n_clusters: int) -> Summary:
+        """Return a summary of clusters that hold nothing."""
+        total = np.zeros((n_clusters, self.n_features), dtype=np.int64)
+        return Summary(np.zeros(n_clusters, dtype=np.int64), total)
+
+    def weights(self, summary: Summary) -> np.ndarray:
+        """Return the weight of each cluster."""
+        return summary.weight * self.weight_step
+
+    def floats(self, summary: Summary) -> Sums:
+        """Return weights and totals about the origin as numbers."""
+        return Sums(self.weights(summary), summary.total * self.step)
+
+    def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
+        """Return rows seen from the origin in steps, as kernels round them: one cluster each."""
+        total = np.rint(weight[:, None] * points * (1.0 / self.step))
+        return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
+
+    def means(self, summary: Summary) -> np.ndarray:
+        """Return the best center of each cluster, in the table's own coordinates."""
+        means = np.empty(summary.total.shape)
+        for part in self._chunks(len(means)):
+            means[part] = self.divergence.means(*self.floats(summary.take(part)))
+            means[part] += self.origin
+        return means
+
+    def energy(self, summary: Summary) -> np.ndarray:
+        """Return each cluster's share of the objective beyond its rows' own costs."""
+        energy = np.empty(len(summary.weight))
+        for part in self._chunks(len(energy)):
+            energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
+        return energy
+
+    def objective(
+        self, summary: Summary, penalty: float, centers: np.ndarray | None = None
+    ) -> float:
+        """Return the cost of all rows at their centers (None: the best), plus the penalties."""
+        if centers is None:
+            energy = self.energy(summary)
+        else:
+            weight, total = self.floats(summary)
+            slope, offset = self.divergence.slope_offset(centers - self.origin)
+            energy = weight * offset - np.einsum("ij,ij->i", total, slope)
+        return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
+
+    def centers(self, values: np.ndarray) -> Points | Linear:
+        """Return centers in the form that kernels compare rows with."""
+        return Points(values) if self.by_differences else self.linear(values)
+
+    def linear(self, values: np.ndarray) -> Linear:
+        """Return the linear form of centers."""
+        slope, offset = self.divergence.slope_offset(values)
+        scale = self.divergence.scale
+        return Linear(scale * slope, scale * offset)
+
+    def product_form(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit."""
+        if not self.by_differences:
+            linear = self.linear(values)
+            return 1.0, linear.slope, linear.offset
+        chunks = self._chunks(len(values))
+        largest = [np.abs(values[part] - self.origin).max() for part in chunks]
+        unit = max(self.unit, *largest, 0.0)
+        slope = np.empty(values.shape, dtype=np.float32)
+        offset = np.empty(len(values), dtype=np.float32)
+        for part in chunks:
+            seen = (values[part] - self.origin) / unit
+            offset[part] = np.einsum("ij,ij->i", seen, seen)
+            slope[part] = 2.0 * seen
+        return unit, slope, offset
+
+    def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
+        """Return some rows, in some unit of length, for a product with centers."""
+        if self.is_sparse:
+            values = block.table[block.offset + ids]
+            length = np.sqrt(np.asarray(values.multiply(values).sum(axis=1), dtype=float).ravel())
+            return Tile(values, block.form.cost[ids], length)
+        # Products by float32 are enough to tell which few centers to measure exactly.
+        kind = np.float32 if self.by_differences else np.float64
+        values = np.empty((len(ids), self.n_features), dtype=kind)
+        squares = np.empty(len(ids))
+        gather(block.table[block.offset :], ids, self.origin, 1.0 / unit, values, squares)
+        norm = squares if self.by_differences else block.form.cost[ids]
+        return Tile(values, norm, np.sqrt(squares))
+
+    def _chunks(self, n_clusters: int) -> list[slice]:
+        step = max(1, CHUNK_VALUES // self.n_features)
+        return [slice(at, min(at + step, n_clusters)) for at in range(0, n_clusters, step)]
+
+
+def power_of_two(value: Any) -> Any:
+    """Return the least power of two that is not below a positive value."""
+    return np.maximum(2.0 ** np.ceil(np.log2(np.maximum(value, SMALLEST_STEP))), SMALLEST_STEP)
+
+
+def step_for(largest: Any, sum_of_weights: float, largest_weight: float) -> Any:
+    """Return the step in which weighted values up to the largest, and all their sums, fit."""
+    return power_of_two(largest * max(sum_of_weights / LARGEST_SUM, largest_weight / LARGEST_VALUE))

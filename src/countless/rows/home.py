@@ -1,0 +1,219 @@
+"""Where rows live: one interface for memory, disk and clusters of machines.
+
+An algorithm is a sequence of steps. A step is a function of one block of rows, of what is held for
+these rows (labels, bounds), and of a message that is the same for all blocks; it changes what is
+held and returns an answer. Steps of different blocks never meet, so a home may run them anywhere
+and in any order. Sums over all rows are whole numbers, so order cannot change them either.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from countless.rows.block import Block, join, ones
+from countless.rows.frame import Frame, Summary
+
+# Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally
+# busy.
+BLOCK_VALUES = 2**20
+LEAST_VALUES = 2**16
+SMALLEST_BLOCK, LARGEST_BLOCK = 2**6, 2**14
+FEWEST_BLOCKS = 16
+# Threads share sums that take more than this share of the table.
+ROOM = 1 / 32
+
+Fields = dict[str, tuple[Any, Any]]  # name -> (dtype, value to start with)
+Held = dict[str, np.ndarray]  # what is held for the rows of one block
+
+
+def block_size(n_rows: int, n_features: int) -> int:
+    """Return how many rows a block has: a power of two, fewer where the table is short."""
+    values = min(max(n_rows * n_features // FEWEST_BLOCKS, LEAST_VALUES), BLOCK_VALUES)
+    size = min(values // n_features, LARGEST_BLOCK)
+    return 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
+
+
+class Rows(ABC):
+    """A table somewhere, and the means to run steps on its blocks.
+
+    Attributes
+    ----------
+    spans : list of (start, stop)
+        The blocks.
+    n_threads, n_bytes, is_sparse : int, int, bool
+        Threads here; the size of the table; whether it is sparse.
+    frame : Frame
+        How rows are measured and added up.
+    whole : Summary
+        All rows as one cluster.
+    """
+
+    n_rows: int
+    n_features: int
+    n_threads: int
+    n_bytes: int
+    is_sparse: bool
+    spans: list[tuple[int, int]]
+    frame: Frame
+    whole: Summary
+    _pool: ThreadPoolExecutor | None
+
+    @abstractmethod
+    def hold(self, fields: Fields) -> Any:
+        """Return a state: arrays that hold a value for every row."""
+
+    @abstractmethod
+    def extend(self, state: Any, fields: Fields) -> None:
+        """Hold more for every row, unless it is held already."""
+
+    @abstractmethod
+    def put(self, state: Any, name: str, values: Any) -> None:
+        """Hold these values, one for each row; they are asked for in slices, first to last."""
+
+    @abstractmethod
+    def pieces(self, state: Any, name: str) -> Iterator[np.ndarray]:
+        """Give what a state holds for each block in turn."""
+
+    @abstractmethod
+    def held(self, state: Any, name: str) -> Any:
+        """Return what a state holds for all rows, in the form that the user gave the table in."""
+
+    @abstractmethod
+    def run(
+        self, step: Callable, state: Any = None, message: Any = None, *, into=None, data=True
+    ) -> list:
+        """Take a step on every block and return the answers, in the order of the blocks.
+
+        ``step(block, held, message)`` is a function at the top of a module. With ``into``, which
+        has ``fresh`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and
+        adds up in ``with borrow() as sums``. Without ``data`` the block has no rows in it.
+        """
+
+    @abstractmethod
+    def pick_from(self, wanted: list[tuple[int, np.ndarray]]) -> list[Block]:
+        """Return rows of some blocks: for each block's number, those counted from its start."""
+
+    def each(self, function: Callable, items: Iterable[tuple]) -> list:
+        """Call ``function(*item)`` for every item, here, on threads; return answers in order."""
+        if self._pool is None:
+            return [function(*item) for item in items]
+        return list(self._pool.map(lambda item: function(*item), items))
+
+    def pick(self, ids: np.ndarray) -> Block:
+        """Return some rows, at least one, in the order given."""
+        order = np.argsort(ids, kind="stable")
+        ends = np.searchsorted(ids[order], [stop for _, stop in self.spans])
+        wanted = [
+            (number, ids[order[at:end]] - self.spans[number][0])
+            for number, (at, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
+            if end > at
+        ]
+        place = np.empty(len(ids), dtype=np.int64)
+        place[order] = np.arange(len(ids))
+        return join(self.pick_from(wanted)).pick(place)
+
+    def points(self, ids: np.ndarray) -> np.ndarray:
+        """Return some rows as float64 centers."""
+        return self.pick(ids).points()
+
+
+class ThreadedRows(Rows):
+    """Rows of one machine: threads take steps on blocks side by side."""
+
+    def __init__(self, n_rows: int, n_features: int, n_threads: int, pool):
+        self.n_rows, self.n_features = n_rows, n_features
+        self.n_threads, self._pool = n_threads, pool
+        size = block_size(n_rows, n_features)
+        self.spans = [(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
+
+    @abstractmethod
+    def load(self, start: int, stop: int) -> Block:
+        """Return a block with its rows."""
+
+    def allocate(self, dtype, fill) -> np.ndarray:
+        """Return an array with a value for each row."""
+        return np.full(self.n_rows, fill, dtype=dtype)
+
+    def hold(self, fields: Fields) -> Held:
+        state: Held = {}
+        self.extend(state, fields)
+        return state
+
+    def extend(self, state: Held, fields: Fields) -> None:
+        for name, (dtype, fill) in fields.items():
+            if name not in state:
+                state[name] = self.allocate(dtype, fill)
+
+    def put(self, state: Held, name: str, values) -> None:
+        for start, stop in self.spans:
+            state[name][start:stop] = values[start:stop]
+
+    def pieces(self, state: Held, name: str) -> Iterator[np.ndarray]:
+        return (state[name][start:stop] for start, stop in self.spans)
+
+    def held(self, state: Held, name: str) -> np.ndarray:
+        return state[name]
+
+    def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
+        sums = None if into is None else _SharedSums(into, self.n_threads, self.frame.n_bytes)
+
+        def visit(start, stop):
+            block = self.load(start, stop) if data else nowhere(start, stop)
+            held = {name: values[start:stop] for name, values in (state or {}).items()}
+            if sums is None:
+                return step(block, held, message)
+            return step(block, held, message, sums.borrow)
+
+        answers = self.each(visit, self.spans)
+        if sums is not None:
+            sums.finish()
+        return answers
+
+    def pick_from(self, wanted) -> list[Block]:
+        return self.each(lambda number, ids: self.load(*self.spans[number]).pick(ids), wanted)
+
+
+class _SharedSums:
+    """Sums that threads borrow to add to; as many copies as threads, if there is room."""
+
+    def __init__(self, into, n_threads: int, n_bytes: int):
+        copies = min(n_threads, 1 + int(ROOM * n_bytes) // max(1, into.n_bytes))
+        self._into = into
+        self._copies = [into.fresh() for _ in range(copies - 1)]
+        self._free: SimpleQueue = SimpleQueue()
+        for part in [into, *self._copies]:
+            self._free.put(part)
+
+    @contextmanager
+    def borrow(self) -> Iterator[Any]:
+        part = self._free.get()
+        try:
+            yield part
+        finally:
+            self._free.put(part)
+
+    def finish(self) -> None:
+        for part in self._copies:
+            self._into.absorb(part)
+
+
+def nowhere(start: int, stop: int) -> Block:
+    """Return a block without its rows, for steps that do not look at them."""
+    return Block(start, None, 0, None, ones(stop - start))  # type: ignore[arg-type]
+
+
+@contextmanager
+def threads(n_threads: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Give a pool of threads; None for one."""
+    if n_threads == 1:
+        yield None
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield pool

@@ -1,0 +1,66 @@
+"""Opening a table for a computation, wherever it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from countless.rows.disk import DiskRows
+from countless.rows.home import Rows, threads
+from countless.rows.memory import MemoryRows
+from countless.rows.survey import survey
+from countless.rows.table import as_flat_file, is_dask, scratch_folder
+from countless.rows.weight import in_steps
+
+
+@contextmanager
+def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
+    """Hold a table open for a computation, with its threads; BLAS gets one thread in each.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, or what `countless.rows.table.find_table` found
+        float32 or float64 rows in memory, as the divergence prepares them, are used where they are.
+        A Dask collection is worked on by the Dask cluster in use, if there is one.
+    weight : array-like of shape (n_rows,) or None
+        None weighs every row 1.
+    divergence : Divergence
+        How rows are compared with centers.
+    n_jobs : int or None
+        Threads, as in joblib.
+    """
+    n_threads = effective_n_jobs(n_jobs)
+    with ExitStack() as stack:
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        pool = stack.enter_context(threads(n_threads))
+        rows: Rows
+        if isinstance(X, np.ndarray) or sp.issparse(X):
+            rows = MemoryRows(X, in_steps(weight, X.shape[0]), divergence, n_threads, pool)
+        elif is_dask(X) and (client := client_of()) is not None:
+            from countless.rows.cluster import ClusterRows
+
+            rows = ClusterRows(X, weight, divergence, client, n_threads, pool)
+        else:
+            folder = stack.enter_context(scratch_folder())
+            table = as_flat_file(X, folder)
+            weight = in_steps(weight, table.shape[0])
+            rows = DiskRows(table, weight, divergence, folder, n_threads, pool)
+        rows.frame, rows.whole = survey(rows, divergence)
+        yield rows
+
+
+def client_of():
+    """Return the Dask cluster's client that is in use here, or None."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None

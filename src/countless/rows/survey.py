@@ -1,0 +1,177 @@
+"""The first look at a table: is every cell a number, and in what units will rows be added up?"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless.kernels.statistics import add_rows
+from countless.rows.block import Block
+from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
+from countless.rows.home import Rows
+
+# About as many rows tell where the middle of the table is.
+SAMPLE_ROWS = 1024
+# Values measured by ratio must be this many steps at least.
+SMALLEST_SHARE = 2.0**12
+# The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
+ORIGIN_BITS = 8
+
+
+class Look(NamedTuple):
+    """What one block shows."""
+
+    low: np.ndarray  # (n_features,)
+    high: np.ndarray  # (n_features,)
+    first_bad: tuple[int, int, float] | None  # row, column and value of a cell that is no number
+    n_bad: int
+    refused: str  # what the divergence refuses, or nothing
+    n_counted: int
+    heaviest: float
+    dearest: float  # the largest of the rows' own costs
+    sample: np.ndarray | None
+
+
+def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
+    """Look at all rows twice; return their frame, and all of them as one cluster.
+
+    A cell that is no number, or that the divergence is not defined for, is a ValueError.
+    """
+    centred = divergence.name == "sqeuclidean" and not rows.is_sparse
+    looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
+    _check(looks)
+    low = np.min([look.low for look in looks], axis=0).astype(np.float64)
+    high = np.max([look.high for look in looks], axis=0).astype(np.float64)
+    n_counted = sum(look.n_counted for look in looks)
+    heaviest = max(look.heaviest for look in looks)
+    origin = np.zeros(rows.n_features)
+    if centred:
+        sample = np.concatenate([look.sample for look in looks])
+        origin = _round_to_range(sample.mean(axis=0) if len(sample) else low, low, high)
+    largest = np.maximum(np.abs(low - origin), np.abs(high - origin))
+    with np.errstate(over="ignore"):
+        reach = float(np.sqrt(np.square(largest).sum()))
+    if not np.isfinite(reach):
+        raise ValueError("X has values so large that their squares overflow; scale it down")
+    unweighted = heaviest == 1.0 and n_counted == rows.n_rows
+    frame = Frame(
+        divergence=divergence,
+        n_rows=rows.n_rows,
+        n_features=rows.n_features,
+        is_sparse=rows.is_sparse,
+        n_bytes=rows.n_bytes,
+        n_counted=n_counted,
+        total_weight=0.0,
+        weight_step=1.0 if unweighted else float(step_for(1.0, n_counted * heaviest, heaviest)),
+        step=step_for(largest, n_counted * heaviest, heaviest),
+        reach=reach,
+        origin=origin,
+    )
+    drowned = np.flatnonzero(low < SMALLEST_SHARE * frame.step)
+    if divergence.by_ratio and len(drowned):
+        column = drowned[0]
+        raise ValueError(
+            f"divergence={divergence.name!r} cannot add up values as different as {low[column]:g} "
+            f"and {high[column]:g} in column {column}; raise the smallest"
+        )
+    dearest = max(look.dearest for look in looks) if not frame.by_differences else reach**2
+    cost_step = float(power_of_two(n_counted * heaviest * dearest / LARGEST_SUM))
+    rows.frame = frame
+    whole = frame.empty(1)
+    cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
+    total_weight = float(frame.weights(whole)[0])
+    unit = np.sqrt(cost / total_weight) if centred and cost > 0 else 1.0
+    cost /= divergence.scale
+    return frame._replace(total_weight=total_weight, unit=float(unit), total_cost=cost), whole
+
+
+def look_at_block(block: Block, held, message) -> Look:
+    """Find the range of a block's columns and what is wrong with it."""
+    divergence, n_rows, centred = message
+    X = block.values
+    low, high = _ranges(X)
+    first_bad, n_bad, refused = None, 0, ""
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        if not block.weight.all():  # rows without weight are as good as absent
+            low, high = _ranges(X[block.weight > 0])
+        try:
+            divergence.check(X, first_row=block.start)
+        except ValueError as error:
+            refused = str(error)
+    else:
+        first_bad, n_bad = _not_finite(X, block.start)
+    dearest = np.abs(block.form.cost).max(initial=0.0) if block.form is not None else 0.0
+    sample = None
+    if centred:
+        place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
+        chosen = (hash_uniform(place, 0) * n_rows < SAMPLE_ROWS) & (block.weight > 0)
+        sample = X[chosen].astype(np.float64)
+    return Look(
+        low, high, first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
+        float(block.weight.max(initial=0.0)), float(dearest), sample,
+    )  # fmt: skip
+
+
+def weigh_block(block: Block, held, message, borrow) -> int:
+    """Add up all rows of a block, and return what they cost by themselves, in steps."""
+    frame, cost_step = message
+    with borrow() as sums:
+        labels = np.zeros(block.n_rows, dtype=np.int32)
+        add_rows(block.form, block.weight, labels, frame.scale, *sums)
+    if len(block.form.cost):
+        cost = block.form.cost
+    elif frame.divergence.name == "sqeuclidean":
+        cost = frame.tile(block, np.arange(block.n_rows)).norm
+    else:
+        cost = frame.divergence.scale * frame.divergence.row_cost(block.values)
+    return int(np.rint(block.weight * cost / cost_step).astype(np.int64).sum())
+
+
+def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
+    """Return a number in (0, 1) for each position: the finaliser of splitmix64."""
+    state = position * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+    state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+
+
+def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not sp.issparse(X):
+        return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+    low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    with np.errstate(invalid="ignore"):
+        np.minimum.at(low, X.indices, X.data)
+        np.maximum.at(high, X.indices, X.data)
+    return low, high
+
+
+def _not_finite(X: Any, first_row: int) -> tuple[tuple[int, int, float], int]:
+    values = X.data if sp.issparse(X) else X
+    bad = np.argwhere(~np.isfinite(values))
+    value = float(values[tuple(bad[0])])
+    if sp.issparse(X):
+        row, column = np.searchsorted(X.indptr, bad[0, 0], side="right") - 1, X.indices[bad[0, 0]]
+    else:
+        row, column = bad[0]
+    return (first_row + int(row), int(column), value), len(bad)
+
+
+def _check(looks: list[Look]) -> None:
+    for look in looks:
+        if look.first_bad is not None:
+            row, column, value = look.first_bad
+            what = "NaN" if np.isnan(value) else "infinity"
+            n_bad = sum(look.n_bad for look in looks)
+            raise ValueError(f"X contains {what}: row {row}, column {column} ({n_bad} such in all)")
+    for look in looks:
+        if look.refused:
+            raise ValueError(look.refused)
+
+
+def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Round values to a coarse part of the range they lie in; a range of nothing is its value."""
+    part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
+    return np.where(high > low, np.rint(value / part) * part, low)
