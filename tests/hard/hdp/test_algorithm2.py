@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countless import HDPMeans
+from countless.hard.hdp import algorithm2 as hdp_algorithm2
 from countless.rows import home
 
 

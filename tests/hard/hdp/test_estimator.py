@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from countless import HDPMeans, farthest_first_penalty, hdp_penalties
+from countless.hard.hdp import start as hdp_start
 from countless.io.model_file import load_model, save_model
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])

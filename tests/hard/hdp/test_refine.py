@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countless import DPMeans, HDPMeans
-from countless.hard.hdp import hdp_refine
+from countless.hard.hdp import choice as hdp_choice
+from countless.hard.hdp import refine as hdp_refine
 from countless.hard.hdp.groups import check_groups
 from countless.hard.hdp.refine import Refiner, refine
 from countless.hard.hdp.rows import open_grouped

@@ -14,7 +14,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import StandardScaler
 
 from countless import DPMeans, KernelDPMeans
-from countless.hard.kernel.dp import kernel_matrix
+from countless.hard.kernel import clusters as kernel_clusters
+from countless.hard.kernel import matrix as kernel_matrix
 
 
 def distances(K, weight, members):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from countless import KernelDPMeans
+from countless.hard.kernel import matrix as kernel_matrix
 from countless.hard.kernel.matrix import KernelFunction, available_memory, scale_of
 
 
