@@ -1,7 +1,5 @@
 """Graph DP-means: its objective, theorem 5.3, and the estimator."""
 
-from pathlib import Path
-
 import igraph
 import networkx as nx
 import numpy as np
@@ -15,8 +13,6 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from countless.hard.graph.estimator import GraphDPMeans, kernel_dp_means
 from countless.hard.graph.input import build_graph
 from countless.kernels.graph import kernel_pass
-
-GRAPHS = Path(__file__).parents[3] / "shared" / "data" / "graphs"
 
 
 def plain_cut(A, labels, cut="normalized", node_weight=None):
@@ -369,14 +365,14 @@ def test_batch_kernel_sees_clusters_opened_in_the_same_pass():
     assert kernel_dp_means(graph, -20.0, np.zeros(4, dtype=np.int32)).n_clusters == 4
 
 
-@pytest.mark.skipif(not GRAPHS.exists(), reason="the graphs are not part of this checkout")
 @pytest.mark.parametrize(
     ("name", "n_clusters", "least"),
     [("football", range(9, 15), 0.88), ("dolphins", [2], 0.85), ("polbooks", [2, 3, 4], 0.5)],
 )
-def test_real_graphs(name, n_clusters, least):
-    edges = np.loadtxt(GRAPHS / name / "edges.csv", delimiter=",", skiprows=1, dtype=int)
-    nodes = (GRAPHS / name / "nodes.csv").read_text().splitlines()[1:]
+def test_real_graphs(published, name, n_clusters, least):
+    folder = published("graphs", name)
+    edges = np.loadtxt(folder / "edges.csv", delimiter=",", skiprows=1, dtype=int)
+    nodes = (folder / "nodes.csv").read_text().splitlines()[1:]
     truth = [line.rpartition(",")[2] for line in nodes]
     n = len(truth)
     A = sp.coo_array((np.ones(len(edges)), edges[:, :2].T), shape=(n, n))

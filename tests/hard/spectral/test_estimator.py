@@ -1,7 +1,6 @@
 """Spectral DP-means: theorem 5.2, the three Laplacians, and the number of clusters by itself."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,14 +210,11 @@ def test_known_tables():
     assert adjusted_rand_score(iris.target > 0, model.labels_) == 1.0
 
 
-@pytest.mark.parametrize(("name", "k"), [("r15", 15), ("d31", 31), ("a1", 20), ("s1", 15)])
-def test_many_clusters_of_public_sets(name, k):
-    pd = pytest.importorskip("pandas")
-    folder = Path(__file__).parents[3] / "shared" / "data" / "shapes2d"
-    found = sorted(folder.glob(f"{name}.csv*"))
-    if not found:
-        pytest.skip(f"the data set {name} is not here")
-    table = pd.read_csv(found[0]).to_numpy()
+@pytest.mark.parametrize(
+    ("name", "k"), [("r15.csv", 15), ("d31.csv.gz", 31), ("a1.csv.gz", 20), ("s1.csv.gz", 15)]
+)
+def test_many_clusters_of_public_sets(published, name, k):
+    table = np.loadtxt(published("shapes2d", name), delimiter=",", skiprows=1)
     model = SpectralDPMeans(random_state=0).fit(table[:, :2])
     assert model.n_clusters_ == k
     assert adjusted_rand_score(table[:, 2], model.labels_) > 0.9
