@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from countless.hard.dp_means import DPMeans
-    from countless.hard.graph import GraphDPMeans
-    from countless.hard.hdp_means import HDPMeans, hdp_penalties
-    from countless.hard.kernel import KernelDPMeans
-    from countless.hard.kernel_hdp import KernelHDPMeans
+    from countless.hard.graph.estimator import GraphDPMeans
+    from countless.hard.hdp.estimator import HDPMeans, hdp_penalties
+    from countless.hard.kernel.dp import KernelDPMeans
+    from countless.hard.kernel.hdp import KernelHDPMeans
     from countless.hard.penalty import farthest_first_penalty, penalty_path
-    from countless.hard.spectral import SpectralDPMeans
+    from countless.hard.spectral.estimator import SpectralDPMeans
 
 __version__ = "0.1.0.dev0"
 
@@ -30,13 +30,13 @@ __all__ = [
 # Where each public name lives; a name is imported when it is first asked for.
 _HOME = {
     "DPMeans": "countless.hard.dp_means",
-    "GraphDPMeans": "countless.hard.graph",
-    "HDPMeans": "countless.hard.hdp_means",
-    "KernelDPMeans": "countless.hard.kernel",
-    "KernelHDPMeans": "countless.hard.kernel_hdp",
-    "SpectralDPMeans": "countless.hard.spectral",
+    "GraphDPMeans": "countless.hard.graph.estimator",
+    "HDPMeans": "countless.hard.hdp.estimator",
+    "KernelDPMeans": "countless.hard.kernel.dp",
+    "KernelHDPMeans": "countless.hard.kernel.hdp",
+    "SpectralDPMeans": "countless.hard.spectral.estimator",
     "farthest_first_penalty": "countless.hard.penalty",
-    "hdp_penalties": "countless.hard.hdp_means",
+    "hdp_penalties": "countless.hard.hdp.estimator",
     "penalty_path": "countless.hard.penalty",
 }
 

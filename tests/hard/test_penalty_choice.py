@@ -1,8 +1,5 @@
 """Which k is chosen: one where there is no structure, the true one where clusters are plain."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
@@ -12,8 +9,6 @@ from sklearn.preprocessing import StandardScaler
 from countless.hard.divergence import get_divergence
 from countless.hard.penalty import penalty_path
 from countless.hard.structureless import Axes, null_widths, principal_axes, simulate
-
-DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 NOISE = {
     "bell": lambda generator, shape: generator.standard_normal(shape),
@@ -128,11 +123,8 @@ def test_well_known_tables(seed):
         ("unbalance.csv.gz", 8),
     ],
 )
-def test_published_sets(name, k):
-    file = DATA / "shapes2d" / name
-    if not file.exists():
-        pytest.skip("needs the published 2-d sets: COUNTLESS_DATA names their folder")
-    X = np.loadtxt(file, delimiter=",", skiprows=1, usecols=(0, 1))
+def test_published_sets(published, name, k):
+    X = np.loadtxt(published("shapes2d", name), delimiter=",", skiprows=1, usecols=(0, 1))
     path = penalty_path(X, random_state=0)
     assert path.n_clusters == k
     assert path.confidence > 0.2

@@ -12,9 +12,9 @@ from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans
 from sklearn.mixture import GaussianMixture
 
 from countless.hard.dp_means import DPMeans
-from countless.hard.kernel import KernelDPMeans
-from countless.hard.kernel_hdp import KernelHDPMeans
-from countless.hard.spectral import SpectralDPMeans
+from countless.hard.kernel.dp import KernelDPMeans
+from countless.hard.kernel.hdp import KernelHDPMeans
+from countless.hard.spectral.estimator import SpectralDPMeans
 from countless.io.errors import InputError, ModelFileError
 from countless.io.model_file import can_save, load_model, model_bytes, save_model
 from countless.io.prepare import NumericStep, Preparation

@@ -84,7 +84,7 @@ def _check_dp_means(estimator: Any, arrays: Arrays) -> int:
 
 
 def _check_kernel(estimator: Any, arrays: Arrays) -> int:
-    from ..hard.kernel_matrix import KernelFunction
+    from ..hard.kernel.matrix import KernelFunction
 
     KernelFunction(estimator.kernel, {})  # refuses what it does not know
     shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
@@ -185,7 +185,7 @@ KINDS = {
             _restore_dp_means,
         ),
         Kind(
-            "countless.hard.hdp_means",
+            "countless.hard.hdp.estimator",
             "HDPMeans",
             {
                 "cluster_centers_": "f",
@@ -205,7 +205,7 @@ KINDS = {
             _restore_dp_means,
         ),
         Kind(
-            "countless.hard.kernel",
+            "countless.hard.kernel.dp",
             "KernelDPMeans",
             {
                 "X_fit_": "f",
@@ -226,7 +226,7 @@ KINDS = {
             _restore_kernel,
         ),
         Kind(
-            "countless.hard.kernel_hdp",
+            "countless.hard.kernel.hdp",
             "KernelHDPMeans",
             {
                 "X_fit_": "f",
@@ -251,7 +251,7 @@ KINDS = {
             _restore_kernel,
         ),
         Kind(
-            "countless.hard.spectral",
+            "countless.hard.spectral.estimator",
             "SpectralDPMeans",
             {
                 "X_fit_": "f",

@@ -1,0 +1,1 @@
+"""Cuts of graphs, without choosing how many."""

@@ -1,0 +1,132 @@
+"""From what users call a graph to symmetric links: SciPy matrices, arrays, networkx and igraph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless.hard.graph.moves import Graph
+
+CUTS = ("normalized", "ratio")
+# Weights of both directions may differ by so small a share: rounding.
+SAME_WEIGHT = 1e-6
+SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
+
+
+def as_matrix(graph: Any, symmetrize: bool) -> Any:
+    """Return the adjacency matrix of a networkx or igraph graph; anything else as it is.
+
+    An edge weighs what its attribute ``weight`` says, or 1; parallel edges add up.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> as_matrix(nx.path_graph(3), symmetrize=False).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    package = type(graph).__module__.partition(".")[0]
+    if package not in ("networkx", "igraph") or isinstance(graph, type):
+        return graph
+    directed = graph.is_directed()
+    if directed and not symmetrize:
+        raise ValueError(f"the graph is directed; {SYMMETRIZE}")
+    if package == "networkx":
+        import networkx
+
+        return networkx.to_scipy_sparse_array(graph, dtype=np.float64, format="csr")
+    n = graph.vcount()
+    ends = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weighted = "weight" in graph.es.attributes()
+    weight = np.array(graph.es["weight"] if weighted else np.ones(len(ends)), dtype=np.float64)
+    one_way = sp.coo_array((weight, (ends[:, 0], ends[:, 1])), shape=(n, n))
+    if directed:
+        return one_way.tocsr()
+    loops = ends[:, 0] == ends[:, 1]
+    back = sp.coo_array((weight[~loops], (ends[~loops, 1], ends[~loops, 0])), shape=(n, n))
+    return (one_way + back).tocsr()
+
+
+def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
+    """Return a symmetric adjacency matrix without stored zeros, or name the edge that is wrong."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"an adjacency matrix must be square; got {matrix.shape[0]} rows and "
+            f"{matrix.shape[1]} columns"
+        )
+    links = sp.csr_array(matrix)
+    if links is matrix or not links.has_canonical_format:
+        links = links.copy()
+    links.sum_duplicates()
+    if len(links.data) and not links.data.min() >= 0:
+        place = int(np.argmax(~(links.data >= 0)))
+        a, b = _ends(links, place)
+        raise ValueError(
+            f"Negative values in data: the edge from node {a} to node {b} weighs "
+            f"{links.data[place]:g}"
+        )
+    links.eliminate_zeros()
+    back = links.T.tocsr()
+    if symmetrize:
+        return ((links + back) / 2).tocsr()
+    same = np.array_equal(links.indptr, back.indptr) and np.array_equal(links.indices, back.indices)
+    if not same or not np.allclose(links.data, back.data, rtol=SAME_WEIGHT, atol=0.0):
+        difference = abs(links - back).tocsr()
+        a, b = _ends(difference, int(difference.data.argmax()))
+        raise ValueError(
+            f"the graph is directed: the edge from node {a} to node {b} weighs {links[a, b]:g} and "
+            f"the one back {back[a, b]:g}; {SYMMETRIZE}"
+        )
+    return links
+
+
+def _ends(links: sp.csr_array, place: int) -> tuple[int, int]:
+    """Return the nodes of a stored entry, counted from 0."""
+    return int(np.searchsorted(links.indptr, place, side="right")) - 1, int(links.indices[place])
+
+
+def build_graph(
+    links: sp.csr_array, cut: str, node_weight: np.ndarray | None
+) -> tuple[Graph, np.ndarray]:
+    """Return the graph of the nodes that have links to others, and which nodes these are.
+
+    A loop adds to the degree of its node, and so to its weight in the normalised cut.
+    """
+    n = links.shape[0]
+    loops = links.diagonal().astype(np.float64)
+    degree = np.asarray(links.sum(axis=1, dtype=np.float64)).ravel()
+    size = np.ones(n) if node_weight is None else node_weight
+    weight = degree if cut == "normalized" else size
+    if loops.any():
+        links = (links - sp.diags_array(links.diagonal(), format="csr")).tocsr()
+        links.eliminate_zeros()
+    linked = np.diff(links.indptr) > 0
+    if not linked.all():
+        links = links[linked][:, linked].tocsr()
+    out = np.asarray(links.sum(axis=1, dtype=np.float64)).ravel()
+    indices = links.indices.astype(np.int32, copy=False)
+    indptr = links.indptr.astype(np.int64)
+    return Graph(indptr, indices, links.data, out, weight[linked].astype(np.float64)), linked
+
+
+def check_node_weight(node_weight: Any, n_nodes: int, cut: str) -> np.ndarray | None:
+    """Return positive float64 weights, which only the ratio cut has a place for."""
+    if node_weight is None:
+        return None
+    if cut != "ratio":
+        raise ValueError(
+            "node_weight is for cut='ratio'; the normalised cut weighs nodes by degree"
+        )
+    weight = np.asarray(node_weight, dtype=np.float64)
+    if weight.shape != (n_nodes,):
+        raise ValueError(
+            f"node_weight must hold a number for each of {n_nodes} nodes; got shape {weight.shape}"
+        )
+    bad = ~(np.isfinite(weight) & (weight > 0))
+    if bad.any():
+        node = int(np.argmax(bad))
+        raise ValueError(
+            f"node_weight must be finite and above 0; node {node} has {weight[node]:g}"
+        )
+    return weight

@@ -1,0 +1,49 @@
+"""The tree of cheapest merges of a graph's nodes, by what each does to the cut.
+
+Merging a and b changes the cut by ``out_ab / w_ab - out_a / w_a - out_b / w_b``, which is never
+below ``-unit`` by much and never above 0. The *price* of a merge is that change plus ``unit``, the
+cut ratio of single nodes: a merge lowers the penalised cut when its price is below ``unit +
+penalty``. Prices so take the part that penalties have for tables: positive, and more clusters the
+lower they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.hard.graph.moves import Graph
+from countless.hard.ward import WardTree
+from countless.kernels.graph import merge_linked
+
+
+def merge_tree(graph: Graph, unit: float) -> WardTree:
+    """Join the linked clusters whose merge lowers the cut most; components are joined last.
+
+    Parameters
+    ----------
+    graph : Graph
+        The nodes, which may be groups of nodes of another graph.
+    unit : float
+        The cut ratio of that graph's single nodes.
+
+    Returns
+    -------
+    WardTree
+        With the price of each merge as its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = np.array([1.0, 1.0])
+    >>> graph = Graph(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32), pair, pair, pair)
+    >>> merge_tree(graph, graph.unit).children.tolist()
+    [[0, 1]]
+    """
+    n = graph.n_nodes
+    children = np.empty((n - 1, 2), dtype=np.int64)
+    change = np.zeros(n - 1)  # joining whole components changes nothing
+    n_linked = merge_linked(*graph, children, change)
+    roots = np.setdiff1d(np.arange(n + n_linked), children[:n_linked])
+    for step, root in enumerate(roots[1:], start=n_linked):
+        children[step] = sorted((roots[0] if step == n_linked else n + step - 1, root))
+    return WardTree(children, unit + change)

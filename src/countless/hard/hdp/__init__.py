@@ -1,0 +1,1 @@
+"""The hard HDP: several data sets that share clusters."""

@@ -1,0 +1,356 @@
+"""Lowering the objective of the hard HDP beyond where Algorithm 2 stops.
+
+Local clusters of one group that share a global are one local cluster here, so a clustering is one
+global for each row, and ``sum_i ||x_i - mu_z(i)||^2 + local_penalty * n_local + global_penalty *
+n_global`` counts the pairs (group, global) that have rows. Only moves that lower it are taken:
+
+* *settle*: every group chooses anew which globals it uses, by additions, drops and swaps, and its
+  rows go to the nearest of them; then centers move to their means;
+* *split* a global in two; each of its groups goes to one half as a whole, or pays for both;
+* *merge* two globals: one price less, and one local price less for every group that used both;
+* *move* whole local clusters, halves of them, and single rows to another global or a new one.
+
+Where none helps, it ventures: globals are split below their worth, settled and merged again, and
+all is taken back unless the objective is lower.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from countless._compat import OnPass, ignore_pass
+from countless.hard.hdp.algorithm2 import SharedClustering
+from countless.hard.hdp.choice import ROUNDING, TILE_VALUES, Chosen, choose, distances
+from countless.hard.hdp.groups import Cells
+from countless.hard.hdp.rows import GroupedRows
+from countless.kernels.hdp import find_movers, move_items
+from countless.kernels.ward import replace_pair
+from countless.rows.frame import Sums
+
+# Globals that a round of moves may open.
+ROOM = 16
+# Splits are worth trying at these shares of the penalties, until there is one more global, or so
+# many times as many; passes after the merges that follow.
+BOLD, BOLDER = 0.7, 0.5
+BOLDER_FACTOR = 1.5
+VENTURE_PASSES = 4
+
+
+class Shared(NamedTuple):
+    """A global for each row, and what follows from it."""
+
+    labels: np.ndarray  # (n_rows,) int32
+    cell_rows: np.ndarray  # (n_groups, n_globals) rows of each group at each global
+    summary: Sums  # the globals' weights and sums about the origin
+
+    @property
+    def n_globals(self) -> int:
+        return self.cell_rows.shape[1]
+
+    @property
+    def used(self) -> np.ndarray:
+        return self.cell_rows > 0
+
+
+class Refiner:
+    """A clustering of several data sets under refinement. Rows of a group are side by side."""
+
+    def __init__(
+        self,
+        rows: GroupedRows,
+        starts: np.ndarray,
+        labels: np.ndarray,
+        local_penalty: float,
+        global_penalty: float,
+    ):
+        self.rows, self.starts = rows, starts
+        self.n_groups = len(starts) - 1
+        self.group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(starts))
+        self.local_penalty, self.global_penalty = local_penalty, global_penalty
+        self.rounding = ROUNDING * rows.total_cost
+        self.own = np.zeros(rows.n_rows)
+        self.n_passes = 0
+        self.adopt(labels)
+
+    @property
+    def means(self) -> np.ndarray:
+        """The globals' means, about the origin."""
+        return self.state.summary.total / self.state.summary.weight[:, None]
+
+    @property
+    def objective(self) -> float:
+        cost = self.rows.objective(self.state.summary, self.global_penalty)
+        return cost + self.local_penalty * np.count_nonzero(self.state.cell_rows)
+
+    def adopt(self, labels: np.ndarray) -> None:
+        """Take over a global for each row; globals without rows are forgotten."""
+        g = int(labels.max()) + 1
+        cell = self.group.astype(np.int64) * g + labels
+        cell_rows = np.bincount(cell, minlength=self.n_groups * g).reshape(self.n_groups, g)
+        kept = cell_rows.any(axis=0)
+        if not kept.all():
+            labels = (np.cumsum(kept, dtype=np.int32) - 1)[labels]
+            cell_rows = cell_rows[:, kept]
+        labels = labels.astype(np.int32, copy=False)
+        self.state = Shared(labels, cell_rows, self.rows.sums(labels, int(kept.sum())))
+
+    def settle(self, share: float = 1.0) -> bool:
+        """Choose each group's globals and move centers to their means; tell if a label changed.
+
+        A group pays this share of the local penalty for a global.
+        """
+        self.n_passes += 1
+        chosen = Chosen(self.state.used, np.empty_like(self.state.labels), self.own)
+        unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
+        choose(self.rows, self.starts, self.means, unpaid, price, chosen)
+        changed = not np.array_equal(chosen.labels, self.state.labels)
+        self.adopt(chosen.labels)
+        return changed
+
+    def merge(self) -> int:
+        """Merge pairs of globals, the most profitable first, while that pays; return how many."""
+        g = self.state.n_globals
+        weight, mean = self.state.summary.weight.copy(), self.means
+        used = np.ascontiguousarray(self.state.used.T, dtype=np.float32)
+
+        def cost(some, alive):
+            share = weight[some, None] * weight[:alive] / (weight[some, None] + weight[:alive])
+            saved = self.global_penalty + self.local_penalty * (used[some] @ used[:alive].T)
+            return share * cdist(mean[some], mean[:alive], "sqeuclidean") - saved
+
+        matrix = cost(np.arange(g), g)
+        np.fill_diagonal(matrix, np.inf)
+        partner = matrix.argmin(axis=1)
+        lowest = matrix[np.arange(g), partner]
+        place = np.arange(g)  # where each old global now is
+        alive = g
+        while alive > 1:
+            cheapest = int(lowest[:alive].argmin())
+            if not lowest[cheapest] < -self.rounding:
+                break
+            a, b = sorted((cheapest, int(partner[cheapest])))
+            last = alive - 1
+            mean[a] += (mean[b] - mean[a]) * (weight[b] / (weight[a] + weight[b]))
+            weight[a] += weight[b]
+            np.maximum(used[a], used[b], out=used[a])
+            replace_pair(matrix, partner, lowest, a, b, cost([a], alive)[0], alive)
+            for values in (weight, mean, used):
+                values[b] = values[last]
+            place[place == b] = a
+            place[place == last] = b if b < last else a
+            alive = last
+        if alive < g:
+            self.adopt(place.astype(np.int32)[self.state.labels])
+        return g - alive
+
+    def split(self, share: float = 1.0) -> int:
+        """Split globals that gain more than this share of what they then cost; return how many."""
+        state, rows = self.state, self.rows
+        price = share * self.global_penalty
+        halves = rows.halve(state.labels, price)
+        if not len(halves.cluster):
+            return 0
+        slot = np.full(state.n_globals, -1)
+        slot[halves.cluster] = np.arange(len(halves.cluster))
+        cells = Cells.of(state.used)
+        cell = cells.number[self.group, state.labels]
+        sides = rows.sums(2 * cell + halves.side, 2 * len(cells.group))
+        weight, total = sides.weight.reshape(-1, 2), sides.total.reshape(len(cells.group), 2, -1)
+        proper = halves.gain > price
+        near, far = (_means(half, proper) for half in (halves.near, halves.far))
+        at = slot[cells.cluster]
+        split = (at >= 0) & proper[at]
+        # What a group loses if its rows in the far half go to the near one, and the reverse.
+        step = (near - far)[at]
+        lift = (np.einsum("ij,ij->i", near, near) - np.einsum("ij,ij->i", far, far))[at]
+        to_near = weight[:, 1] * lift - 2 * np.einsum("ij,ij->i", total[:, 1], step)
+        to_far = 2 * np.einsum("ij,ij->i", total[:, 0], step) - weight[:, 0] * lift
+        both = share * self.local_penalty
+        extra = np.minimum(np.minimum(to_near, to_far), both)
+        loss = np.bincount(at[split], np.maximum(extra[split], 0.0), minlength=len(proper))
+        pays = proper & (halves.gain - loss > price + self.rounding)
+        n_new = int(np.count_nonzero(pays))
+        if n_new:
+            new_label = np.full(len(proper), -1)
+            new_label[pays] = state.n_globals + np.arange(n_new)
+            # Per cell, what becomes of its rows in the near and in the far half.
+            old, new = cells.cluster, np.where(split, new_label[at], -1)
+            whole_near = (to_near <= to_far) & (to_near < both)
+            whole_far = (to_far < to_near) & (to_far < both)
+            moves = new >= 0
+            goes = np.stack([old, old], axis=1)
+            goes[moves & ~whole_near, 1] = new[moves & ~whole_near]
+            goes[moves & whole_far, 0] = new[moves & whole_far]
+            self.adopt(goes.astype(np.int32)[cell, halves.side.astype(np.int8)])
+        return n_new
+
+    def move_locals(self) -> int:
+        """Move whole local clusters to other globals or new ones; return how many."""
+        cells = Cells.of(self.state.used)
+        cell = cells.number[self.group, self.state.labels]
+        summary = self.rows.sums(cell, len(cells.group))
+        return self._move(cell, cells.group, cells.cluster, summary)
+
+    def move_halves(self) -> int:
+        """Cut local clusters in two and move one half, or both; return how many."""
+        cells = Cells.of(self.state.used)
+        cell = cells.number[self.group, self.state.labels]
+        halves = self.rows.halve(cell, self.local_penalty)
+        cut = halves.cluster[np.isfinite(halves.gain)]
+        if not len(cut):
+            return 0
+        # Far halves are items of their own, after all cells.
+        far_item = np.full(len(cells.group), -1)
+        far_item[cut] = len(cells.group) + np.arange(len(cut))
+        item = np.where(halves.side & (far_item[cell] >= 0), far_item[cell], cell)
+        group, cluster = (np.append(part, part[cut]) for part in (cells.group, cells.cluster))
+        item = item.astype(np.int32)
+        return self._move(item, group, cluster, self.rows.sums(item, len(group)))
+
+    def _move(self, item: np.ndarray, group, cluster, summary: Sums) -> int:
+        """Move items, of which each row is in one, where that pays."""
+        labels = cluster.astype(np.int32)
+        width = self.state.n_globals + ROOM
+        cell_items = np.bincount(group * width + labels, minlength=self.n_groups * width)
+        cell_items = cell_items.reshape(self.n_groups, width)
+        mean = summary.total / summary.weight[:, None]
+        moved = self._move_items(summary.weight, mean, group, labels, cell_items)
+        if moved:
+            self.adopt(labels[item])
+        return moved
+
+    def move_rows(self) -> int:
+        """Move single rows to other globals or new ones; return how many."""
+        state, centers = self.state, self.means
+        moves = np.empty(self.rows.n_rows, dtype=bool)
+        step = max(1, TILE_VALUES // state.n_globals)
+
+        def look(start, stop):
+            part = slice(start, stop)
+            find_movers(
+                distances(self.rows, start, stop, centers), self.group[part], state.labels[part],
+                state.summary.weight, state.cell_rows, self.local_penalty, self.global_penalty,
+                self.rounding, moves[part],
+            )  # fmt: skip
+
+        n_rows = self.rows.n_rows
+        self.rows.each(look, [(at, min(at + step, n_rows)) for at in range(0, n_rows, step)])
+        ids = np.flatnonzero(moves)
+        if not len(ids):
+            return 0
+        labels = state.labels[ids]
+        cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
+        cell_rows[:, : state.n_globals] = state.cell_rows
+        values = self.rows.points(ids) - self.rows.origin
+        moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
+        if moved:
+            everyone = state.labels.copy()
+            everyone[ids] = labels
+            self.adopt(everyone)
+        return moved
+
+    def _move_items(self, item_weight, item_mean, group, labels, cell_items) -> int:
+        weight = np.append(self.state.summary.weight, np.zeros(ROOM))
+        mean = np.vstack([self.means, np.zeros((ROOM, self.rows.n_features))])
+        return move_items(
+            item_weight, item_mean, group, self.local_penalty, self.global_penalty, self.rounding,
+            labels, cell_items, cell_items.sum(axis=0), weight, mean,
+        )  # fmt: skip
+
+    def venture(self, share: float, enough: int) -> bool:
+        """Split globals below their worth, settle, merge; keep what is better."""
+        before, state = self.objective, self.state
+        n_before = 0
+        while n_before < self.state.n_globals < enough:  # what was split may merge by settling
+            n_before = self.state.n_globals
+            if self.split(share):
+                self.settle(share)
+        self.merge()
+        for _ in range(VENTURE_PASSES):
+            if not self.settle():
+                break
+        self.merge()
+        if self.objective < before - self.rounding:
+            return True
+        self.state = state
+        return False
+
+
+def _means(half: Sums, proper: np.ndarray) -> np.ndarray:
+    """Return the means of proper halves; the others' are not looked at."""
+    weight = np.where(proper, half.weight, 1.0)
+    return np.where(proper[:, None], half.total / weight[:, None], 0.0)
+
+
+def refine(
+    rows: GroupedRows,
+    starts: np.ndarray,
+    labels: np.ndarray,
+    local_penalty: float,
+    global_penalty: float,
+    *,
+    tol: float,
+    max_iter: int,
+    venture: bool = True,
+    on_pass: OnPass = ignore_pass,
+) -> SharedClustering:
+    """Take moves from a first clustering until none lowers the objective by ``tol`` times itself.
+
+    Parameters
+    ----------
+    rows : GroupedRows
+        Rows of a group are side by side.
+    starts : ndarray of int (n_groups + 1,)
+        Where each group starts, and the number of rows.
+    labels : ndarray of int (n_rows,)
+        A global for each row to start from.
+    local_penalty, global_penalty : float
+        The price of a local and of a global cluster.
+    tol, max_iter : float, int
+        Stop when a round gains less than this share of the objective, or after so many passes.
+    venture : bool
+        Whether to try what does not pay at once.
+    on_pass : callable
+        Told the objective and the number of globals after each pass.
+    """
+    refiner = Refiner(rows, starts, labels, local_penalty, global_penalty)
+    history: list[float] = []
+
+    def note() -> None:
+        history.append(refiner.objective)
+        on_pass(history[-1], refiner.state.n_globals)
+
+    refiner.settle()
+    note()
+    while refiner.n_passes < max_iter and refiner.split():
+        refiner.settle()
+        note()
+    converged = False
+    while not converged and refiner.n_passes < max_iter:
+        start = history[-1]
+        little = tol * start + refiner.rounding
+        refiner.merge()
+        refiner.move_locals()
+        refiner.settle()
+        note()
+        refiner.settle()
+        refiner.move_rows()
+        note()
+        if start - history[-1] > little:
+            continue
+        found = refiner.move_halves() > 0
+        if venture:
+            n_globals = refiner.state.n_globals
+            found = found or refiner.venture(BOLD, n_globals + 1)
+            found = found or refiner.venture(BOLDER, int(BOLDER_FACTOR * n_globals) + 1)
+        note()
+        converged = not found or start - history[-1] <= little
+    cells = Cells.of(refiner.state.used)
+    local = cells.number[refiner.group, refiner.state.labels]
+    return SharedClustering(
+        local, cells.group, cells.cluster, refiner.means + rows.origin, history[-1], history,
+        refiner.n_passes, converged,
+    )  # fmt: skip

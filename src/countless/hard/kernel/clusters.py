@@ -1,0 +1,304 @@
+"""A clustering in the feature space of a kernel, and the passes of Algorithm 1 and step 4 of 2.
+
+Means are never formed. What is kept is every cluster's sum of kernel rows (see
+`countless.kernels.gram`); a pass reads the rows that changed their cluster, and so costs at most
+one sweep of the kernel. The objective is
+
+``sum_i w_i ||psi(x_i) - mean of its cluster||^2 + local * n_local + global * n_clusters``
+
+where ``n_local`` counts the pairs of a group and a cluster that it uses. DP-means has one group and
+no local penalty.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.hard.kernel.matrix import Each, steps
+from countless.kernels.gram import add_rows, add_within, visit_rows
+from countless.kernels.hdp import choose_globals
+
+# Columns of the sums that a thread adds kernel rows to: long enough to read memory in stretches.
+COLUMNS = 4096
+# Rows that a thread looks at in one go.
+STRETCH = 256
+# Clusters that a pass may open before room for more is made.
+ROOM = 16
+# Gains below this share of all rows' squared lengths are rounding.
+ROUNDING = 1e-12
+
+
+class Prices(NamedTuple):
+    """What a cluster costs, and what a group pays for each cluster that it uses."""
+
+    cluster: float
+    local: float = 0.0
+
+
+class KernelTable:
+    """A kernel matrix, the weights and groups of its rows, and threads to work on it."""
+
+    def __init__(self, kernel: np.ndarray, weight: np.ndarray, group: np.ndarray, each: Each):
+        self.kernel = kernel
+        self.diagonal = np.ascontiguousarray(np.diagonal(kernel), dtype=np.float64)
+        self.weight = weight
+        self.group = group
+        self.n_rows = len(kernel)
+        self.n_groups = int(group.max()) + 1
+        self.total = float(weight @ self.diagonal)
+        self.rounding = ROUNDING * float(weight @ np.abs(self.diagonal))
+        self._each = each
+
+    def each_stretch(self, function, size: int) -> list:
+        """Call ``function(start, stop)`` for stretches of rows or columns, on the threads."""
+        return self._each(function, steps(self.n_rows, size))
+
+    def add(self, ids, coefficient, slot, sums: np.ndarray) -> None:
+        """Add some rows of the kernel, times a coefficient, to sums."""
+        order = np.argsort(slot, kind="stable")
+        ids, coefficient, slot = ids[order], coefficient[order], slot[order]
+        self.each_stretch(
+            lambda a, b: add_rows(self.kernel, ids, coefficient, slot, a, b, sums), COLUMNS
+        )
+
+    def within(self, labels: np.ndarray, coefficient: np.ndarray) -> np.ndarray:
+        """Return each row's kernel with the rows of its label, summed with coefficients."""
+        listed = np.flatnonzero(coefficient != 0)
+        listed = listed[np.argsort(labels[listed], kind="stable")]
+        first = np.searchsorted(labels[listed], np.arange(labels.max() + 2))
+        totals = np.zeros(self.n_rows)
+
+        def add(start, stop):
+            add_within(self.kernel, labels, listed, first, coefficient, start, stop, totals)
+
+        self.each_stretch(add, STRETCH)
+        return totals
+
+
+class KernelClusters:
+    """Labels with the sums of their clusters, kept in step."""
+
+    def __init__(self, table: KernelTable, prices: Prices, labels: np.ndarray):
+        self.table = table
+        self.prices = prices
+        self.labels = labels.astype(np.int32)
+        self.sums = np.zeros((int(labels.max()) + 1, table.n_rows))
+        table.add(np.arange(table.n_rows), table.weight, self.labels, self.sums)
+        self.recount()
+
+    def copy(self) -> KernelClusters:
+        """Return a clustering to try something on."""
+        other = object.__new__(KernelClusters)
+        other.table, other.prices = self.table, self.prices
+        for name in ("labels", "sums", "weight", "square", "count"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def become(self, other: KernelClusters) -> None:
+        """Take over another clustering of the same rows."""
+        self.__dict__.update(other.__dict__)
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.sums)
+
+    @property
+    def n_local(self) -> int:
+        """How many clusters the groups use, added up."""
+        return int(np.count_nonzero(self.count))
+
+    @property
+    def cost(self) -> float:
+        """What all rows cost at the means of their clusters."""
+        return self.table.total - float((self.square / self.weight).sum())
+
+    @property
+    def objective(self) -> float:
+        price = self.prices.cluster * self.n_clusters + self.prices.local * self.n_local
+        return self.cost + price
+
+    @property
+    def offset(self) -> np.ndarray:
+        """The squared length of each mean."""
+        return self.square / self.weight**2
+
+    def distances(self) -> np.ndarray:
+        """Return the squared distance of each row from the mean of its cluster."""
+        own = self.sums[self.labels, np.arange(self.table.n_rows)]
+        distance = self.table.diagonal - 2 * own / self.weight[self.labels]
+        return np.maximum(distance + self.offset[self.labels], 0.0)
+
+    def products(self) -> np.ndarray:
+        """Return the inner products of the clusters' weighted sums."""
+        value = np.zeros((self.n_clusters, self.n_clusters))
+        for c in range(self.n_clusters):
+            value[c] = np.bincount(
+                self.labels, self.table.weight * self.sums[c], minlength=self.n_clusters
+            )
+        return (value + value.T) / 2
+
+    def visit(self, price: float = np.inf) -> tuple[np.ndarray, int]:
+        """Visit the rows in order; return their new labels and how many clusters there are.
+
+        Means stand still; a row whose cheapest cluster costs more than the price opens one.
+        """
+        table = self.table
+        labels = np.empty(table.n_rows, dtype=np.int32)
+        opened = np.empty(table.n_rows, dtype=np.int64)
+        used, row, n_opened = self.count > 0, 0, 0
+        while row < table.n_rows:
+            row, n_opened = visit_rows(
+                table.kernel, table.diagonal, table.weight, table.group, self.sums, self.weight,
+                self.offset, self.prices.local, price, row, n_opened, used, opened, labels,
+            )  # fmt: skip
+            if row < table.n_rows:
+                more = np.zeros((table.n_groups, max(ROOM, n_opened)), dtype=bool)
+                used = np.hstack([used, more])
+        return labels, self.n_clusters + n_opened
+
+    def choose(self) -> np.ndarray:
+        """Return a label for each row when groups choose the clusters they use, as a whole each.
+
+        Means stand still; a group takes up, drops or swaps clusters for all its rows at once.
+        """
+        table = self.table
+        away = self.offset[:, None] - 2.0 * self.sums / self.weight[:, None] + table.diagonal
+        labels = away.argmin(axis=0).astype(np.int32)  # of rows of no weight
+        counted = table.weight > 0
+        cost = (away[:, counted] * table.weight[counted]).T
+        group, used = table.group[counted], self.count > 0
+        labels[counted] = choose_for_groups(
+            cost, group, np.zeros_like(used), self.prices.local, used, table.rounding
+        )
+        return labels
+
+    def adopt(self, labels: np.ndarray, n_clusters: int) -> bool:
+        """Take over labels, old clusters first, drop empty ones; tell if anything changed."""
+        table = self.table
+        moved = np.flatnonzero((labels != self.labels) & (table.weight > 0))
+        if 2 * len(moved) >= table.n_rows:
+            self.sums = np.zeros((n_clusters, table.n_rows))
+            table.add(np.arange(table.n_rows), table.weight, labels, self.sums)
+        elif len(moved):
+            if n_clusters > self.n_clusters:
+                more = np.zeros((n_clusters - self.n_clusters, table.n_rows))
+                self.sums = np.vstack([self.sums, more])
+            w = table.weight[moved]
+            slots = np.concatenate([self.labels[moved], labels[moved]])
+            table.add(np.tile(moved, 2), np.concatenate([-w, w]), slots, self.sums)
+        self.labels = labels
+        self.recount()
+        return len(moved) > 0
+
+    def settle(self, price: float = np.inf) -> bool:
+        """Make a pass, unless that raises the objective; tell if anything changed.
+
+        It cannot raise it where the kernel is positive semi-definite.
+        """
+        before, labels = self.objective, self.labels
+        if price == np.inf and self.prices.local and self.table.n_groups > 1:
+            trial, n_clusters = self.choose(), self.n_clusters
+        else:
+            trial, n_clusters = self.visit(price)
+        if n_clusters == self.n_clusters and np.array_equal(trial, labels):
+            return False
+        back = self.copy()
+        changed = self.adopt(trial, n_clusters)
+        if self.objective > before + self.table.rounding:
+            self.become(back)
+            return False
+        return changed
+
+    def open(self, ids: np.ndarray) -> None:
+        """Make each of some rows, all of different clusters, a cluster of its own."""
+        labels = self.labels.copy()
+        labels[ids] = self.n_clusters + np.arange(len(ids))
+        self.adopt(labels, self.n_clusters + len(ids))
+
+    def detach(self, far: np.ndarray, clusters: np.ndarray) -> None:
+        """Give the marked rows of each of some clusters to a new one."""
+        k, ids = self.n_clusters, np.flatnonzero(far)
+        new_label = np.full(k, -1, dtype=np.int32)
+        new_label[clusters] = np.arange(len(clusters))
+        slot = new_label[self.labels[ids]]
+        new_sums = np.zeros((len(clusters), self.table.n_rows))
+        self.table.add(ids, self.table.weight[ids], slot, new_sums)
+        self.sums[clusters] -= new_sums
+        self.sums = np.vstack([self.sums, new_sums])
+        self.labels = self.labels.copy()
+        self.labels[ids] = k + slot
+        self.recount()
+
+    def join(self, new_label: np.ndarray) -> None:
+        """Give the clusters new labels; those with the same one become one."""
+        sums = np.zeros((int(new_label.max()) + 1, self.table.n_rows))
+        for label, part in zip(new_label, self.sums, strict=True):
+            sums[label] += part
+        self.sums = sums
+        self.labels = new_label.astype(np.int32)[self.labels]
+        self.recount()
+
+    def recount(self) -> None:
+        """Recompute what follows from labels and sums; drop clusters that hold no weight."""
+        table, k = self.table, len(self.sums)
+        weight = np.bincount(self.labels, table.weight, minlength=k)
+        if not weight.all():
+            kept = weight > 0
+            new_label = np.cumsum(kept, dtype=np.int32) - 1
+            # Rows of no weight are labelled at the next visit; until then any label will do.
+            self.labels = np.where(kept, new_label, 0).astype(np.int32)[self.labels]
+            self.sums, weight, k = self.sums[kept], weight[kept], int(kept.sum())
+        own = self.sums[self.labels, np.arange(table.n_rows)]
+        self.weight = weight
+        self.square = np.bincount(self.labels, table.weight * own, minlength=k)
+        counted = table.weight > 0
+        pair = table.group[counted] * k + self.labels[counted]
+        self.count = np.bincount(pair, minlength=table.n_groups * k).reshape(table.n_groups, k)
+
+
+def choose_for_groups(
+    cost: np.ndarray,
+    group: np.ndarray,
+    paid: np.ndarray,
+    price: float,
+    used: np.ndarray,
+    rounding: float,
+) -> np.ndarray:
+    """Return the cluster of each row when groups pay a price for each that they use.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_rows, n_clusters)
+        What a row costs at each cluster.
+    group : ndarray of int of shape (n_rows,)
+    paid : ndarray of bool of shape (n_groups, n_clusters)
+        Which clusters a group need not pay for.
+    price : float
+    used : ndarray of bool of shape (n_groups, n_clusters)
+        Which clusters a group uses at first.
+    rounding : float
+        Gains below this are none.
+    """
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(used) + 1))
+    labels, own = np.empty(len(cost), dtype=np.int32), np.empty(len(cost))
+    # A group that has no rows here chooses nothing.
+    has_rows = np.flatnonzero(np.diff(starts))
+    starts = np.append(starts[has_rows], len(cost))
+    choose_globals(
+        cost[order], starts, paid[has_rows], price, rounding, used[has_rows], labels, own
+    )
+    chosen = np.empty_like(labels)
+    chosen[order] = labels
+    return chosen
+
+
+class KernelClustering(NamedTuple):
+    """A clustering found, and how."""
+
+    clusters: KernelClusters
+    history: list[float]  # the objective after each pass
+    n_iter: int
+    converged: bool

@@ -1,0 +1,1 @@
+"""Spectral clustering, with the number of clusters from the spectrum."""

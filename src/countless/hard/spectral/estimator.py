@@ -1,0 +1,367 @@
+"""Spectral DP-means: eigenvectors above a penalty instead of k of them, and clusters of their rows.
+
+DP-means of a kernel K maximises ``tr(Y' (K - penalty I) Y)`` over normalised indicators Y of a
+partition. Over all orthonormal Y the best are the eigenvectors of K whose eigenvalues are above the
+penalty (theorem 5.2). With a graph's Laplacian for the kernel the same relaxes penalised cuts, and
+is spectral clustering that needs no k.
+
+Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametrics*, ICML 2012.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless._labels import number_by_appearance
+from countless.hard.checks import check_finite, without_repeats
+from countless.hard.penalty import PenaltyPath, penalty_path
+from countless.hard.spectral.affinity import NEIGHBORS, Affinity
+from countless.hard.spectral.eigen import LeadingPairs
+from countless.hard.spectral.embedding import ASSIGN, RowClustering, cluster_rows
+from countless.hard.spectral.laplacian import LAPLACIANS, Form, make_form
+from countless.hard.spectral.spectrum import SpectrumPath, most_clusters
+
+# Directions of a kernel's space in which the path of its penalties is followed.
+PATH_DIRECTIONS = 64
+# Numbers of clusters that are looked at in any case, to say how sure one cluster is.
+FEWEST_RIVALS = 4
+
+
+class Eigenvectors(NamedTuple):
+    """All eigenpairs above a penalty."""
+
+    values: np.ndarray  # (m,) descending
+    vectors: np.ndarray  # (n, m)
+    penalty: float
+    path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
+    chance_missed: float  # a bound on the chance that a pair is missing
+
+
+def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
+    """Return the eigenvectors of a form whose eigenvalues are above a penalty, none missed."""
+    pairs = LeadingPairs(form.matrix, random, form.known)
+    chance = pairs.above(penalty)
+    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), penalty, None, chance)
+
+
+def eigenvectors_that_stand_out(
+    form: Form, affinity: Any, random: np.random.RandomState
+) -> Eigenvectors:
+    """Return the eigenvectors above the penalty that the data speaks for.
+
+    A graph's penalty is where its spectrum has a plateau that stands out. A kernel's is the price
+    of a cluster that `penalty_path` finds in the kernel's own space.
+    """
+    pairs = LeadingPairs(form.matrix, random, form.known)
+    path: PenaltyPath | SpectrumPath
+    if form.laplacian is None:
+        pairs.first(PATH_DIRECTIONS)
+        features = pairs.vectors * np.sqrt(np.maximum(pairs.values, 0.0))
+        path = penalty_path(features, random_state=random)
+        chance = pairs.above(path.penalty)
+    else:
+        most = most_clusters(form, affinity, random)
+        while True:
+            pairs.first(max(most, FEWEST_RIVALS, len(pairs.values)) + 1)
+            path = SpectrumPath(pairs.values, pairs.vectors, form.root)
+            chance = pairs.above(path.penalty)
+            if len(pairs.values) <= path.n_clusters:  # else one had been missed before
+                break
+    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
+
+
+def _with_signs(vectors: np.ndarray) -> np.ndarray:
+    """Return eigenvectors whose largest entry is positive."""
+    if not vectors.size:
+        return vectors
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return vectors * signs
+
+
+class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """Spectral clustering without choosing the number of clusters.
+
+    Takes all eigenvectors of a kernel or of a graph's Laplacian whose eigenvalues are above a
+    penalty, and clusters their rows.
+
+    Parameters
+    ----------
+    penalty : 'auto' or float, default='auto'
+        What an eigenvalue must exceed. With a Laplacian, eigenvalues are at most 1 and useful
+        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out.
+        With ``laplacian=None`` the penalty is that of `DPMeans` in the kernel's space, and 'auto'
+        reads it from `penalty_path` there.
+    kernel : str or callable, default='nearest_neighbors'
+        How alike two rows are: 'nearest_neighbors' links rows to their nearest ones,
+        'precomputed' takes X for the symmetric matrix itself, dense or sparse, and any name or
+        function of `sklearn.metrics.pairwise.pairwise_kernels` computes it.
+    laplacian : {'symmetric', 'random-walk', 'unnormalized', None}, default='symmetric'
+        The graph's matrix, whose eigenvalues are those of ``I - L``: ``L = I - D^-1/2 W D^-1/2``
+        with rows scaled to length 1; ``L = I - D^-1 W``; or ``L = (D - W) / max(D)``. None takes
+        the kernel itself, as theorem 5.2 does.
+    assign : {'k-means', 'dp-means'}, default='k-means'
+        How rows of eigenvectors are clustered: by k-means into as many clusters as there are
+        eigenvectors, or by DP-means into as many as are worth half of what joining two perfect
+        clusters would cost; that may be fewer or more, and takes longer.
+    n_neighbors : int, default=10
+        Neighbours of each row, for 'nearest_neighbors'. Fewer follow finer shapes; more see
+        through noise.
+    gamma : float, optional
+        Of the kernels 'rbf', 'poly' and 'sigmoid'; by default one over the sum of the columns'
+        variances. Other kernels have scikit-learn's default.
+    degree, coef0 : float, default=3, 1
+        Of the kernels 'poly' and 'sigmoid'.
+    kernel_params : dict, optional
+        Parameters of a kernel that is a function.
+    max_iter : int, default=300
+        Passes over the rows of eigenvectors at most.
+    random_state : int, RandomState instance or None, default=None
+        Where the search for eigenvectors starts.
+    n_jobs : int, default=None
+        Threads, as in scikit-learn; the result does not depend on them.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row, numbered by first appearance.
+    n_clusters_ : int
+    eigenvalues_ : ndarray of shape (n_eigenvectors,)
+        All above the penalty, descending. A Laplacian's own are 1 minus these.
+    eigenvectors_ : ndarray of shape (n_samples, n_eigenvectors)
+        Theirs: of the kernel, of ``D - W``, or of ``D^-1 W`` for both normalised Laplacians.
+    embedding_ : ndarray of shape (n_samples, n_eigenvectors)
+        The rows that were clustered: of the eigenvectors, scaled to length 1 if 'symmetric'.
+    cluster_centers_ : ndarray of shape (n_clusters, n_eigenvectors)
+        Their centers.
+    penalty_ : float
+        The penalty used.
+    chance_missed_ : float
+        A bound on the chance that an eigenvalue above the penalty is missing. 0: they were counted.
+    path_ : SpectrumPath or PenaltyPath
+        What ``penalty='auto'`` chose from; its ``confidence`` says how sure the number is.
+    objective_ : float
+        What the clusters cost: the objective of `DPMeans` in the kernel's space or, with a
+        Laplacian, of `GraphDPMeans` at ``penalty - 1``, up to a constant (the trace).
+    relaxed_objective_ : float
+        The same for the eigenvectors, which no partition can go below.
+    objective_history_ : ndarray
+        The cost of the rows of eigenvectors after each pass over them; it never rises.
+    n_iter_ : int
+        Passes over those rows.
+    converged_ : bool
+        Whether they ended before ``max_iter``.
+    X_fit_ : ndarray or CSR matrix
+        The rows of the fit, which `predict` compares new rows with; None for a precomputed kernel.
+    largest_degree_ : float
+        Of the graph.
+    n_features_in_ : int
+
+    See Also
+    --------
+    DPMeans : The same without a kernel, not relaxed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from countless import SpectralDPMeans
+    >>> X, moon = make_moons(400, noise=0.04, random_state=0)
+    >>> model = SpectralDPMeans(random_state=0).fit(X)
+    >>> model.n_clusters_
+    2
+    >>> model.predict([[0.0, 1.0], [1.0, -0.5]]).tolist() == model.labels_[
+    ...     [moon.tolist().index(0), moon.tolist().index(1)]
+    ... ].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        penalty="auto",
+        *,
+        kernel=NEIGHBORS,
+        laplacian="symmetric",
+        assign="k-means",
+        n_neighbors=10,
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        max_iter=300,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.penalty = penalty
+        self.kernel = kernel
+        self.laplacian = laplacian
+        self.assign = assign
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows; or, with ``kernel='precomputed'``, a symmetric matrix of all rows with all.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self.__dict__.pop("path_", None)  # another fit's
+        X = self._check_rows(X, reset=True)
+        random = check_random_state(self.random_state)
+        # One thread for linear algebra, so that results have the same bits on any machine's cores.
+        with threadpool_limits(1), report_passes(self, X) as on_pass:
+            affinity = self._affinity().between_rows(X)
+            form = make_form(affinity, self.laplacian)
+            if isinstance(self.penalty, str):
+                found = eigenvectors_that_stand_out(form, affinity, random)
+            else:
+                found = eigenvectors_above(form, float(self.penalty), random)
+            rows, weight = form.rows(found.vectors)
+            clustering = cluster_rows(
+                rows,
+                weight,
+                self.assign,
+                max_iter=self.max_iter,
+                n_jobs=self.n_jobs,
+                on_pass=on_pass,
+            )
+        self.X_fit_ = None if self.kernel == "precomputed" else X
+        self._store(form, found, rows, clustering)
+        return self
+
+    def predict(self, X):
+        """Return a label for each row of X, which need not be among those of the fit.
+
+        Eigenvectors are extended to new rows by the equation that they solve (Nystroem): a new
+        row's entry is the mean of the others', weighted by how alike they are. Its cluster is that
+        of the nearest center. Rows of the fit get their own labels back where their affinities are
+        the same as then; a row's nearest neighbours are not quite: it is its own nearest.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_new, n_features)
+            With ``kernel='precomputed'``, the kernel of new rows with those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+        """
+        check_is_fitted(self, "cluster_centers_")
+        X = self._check_rows(X, reset=False)
+        if not len(self.eigenvalues_):
+            return np.zeros(X.shape[0], dtype=np.int32)
+        rows = self._extend(self._affinity().to_rows(X, self.X_fit_))
+        return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
+
+    def _extend(self, affinity) -> np.ndarray:
+        """Return the rows of the embedding that belong to affinities with the rows of the fit."""
+        rows = np.asarray(affinity @ self.eigenvectors_)
+        if self.laplacian is None:
+            return rows / self.eigenvalues_
+        total = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
+        if not total.all():
+            raise ValueError(f"row {int(np.argmin(total))} is like no row of the fit: all are 0")
+        if self.laplacian == "unnormalized":
+            room = total[:, None] - self.largest_degree_ * (1.0 - self.eigenvalues_)
+            return rows / np.where(room == 0, np.finfo(float).tiny, room)
+        rows /= total[:, None] * self.eigenvalues_
+        if self.laplacian == "symmetric":
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
+
+    def _check_parameters(self) -> None:
+        auto = isinstance(self.penalty, str) and self.penalty == "auto"
+        number = isinstance(self.penalty, Real) and not isinstance(self.penalty, bool)
+        if not auto and not (number and 0 <= float(self.penalty) < np.inf):
+            raise ValueError(
+                f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
+            )
+        for name, known in (("laplacian", LAPLACIANS), ("assign", ASSIGN)):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, str)) or value not in known:
+                listed = ", ".join(repr(one) for one in known)
+                raise ValueError(f"{name} must be one of {listed}; got {value!r}")
+        for name in ("n_neighbors", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+
+    def _check_rows(self, X, *, reset: bool):
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        check_finite(X)
+        return without_repeats(X)
+
+    def _affinity(self) -> Affinity:
+        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        if callable(self.kernel):
+            parameters = dict(self.kernel_params or {})
+        return Affinity(
+            self.kernel, n_neighbors=self.n_neighbors, parameters=parameters, n_jobs=self.n_jobs
+        )
+
+    def _store(
+        self, form: Form, found: Eigenvectors, rows: np.ndarray, clustering: RowClustering
+    ) -> None:
+        by_appearance, self.labels_ = number_by_appearance(clustering.labels)
+        self.n_clusters_ = len(by_appearance)
+        self.cluster_centers_ = clustering.centers[by_appearance]
+        self.eigenvalues_ = found.values
+        self.embedding_ = rows
+        self.penalty_ = found.penalty
+        self.chance_missed_ = found.chance_missed
+        if found.path is not None:
+            self.path_ = found.path
+        self.objective_ = form.objective(self.labels_, found.penalty)
+        self.relaxed_objective_ = form.relaxed_objective(found.values, found.penalty)
+        self.objective_history_ = clustering.history
+        self.n_iter_ = clustering.n_iter
+        self.converged_ = clustering.converged
+        self.eigenvectors_ = found.vectors / form.root[:, None]
+        self.largest_degree_ = form.largest_degree
+        if not clustering.converged:
+            warnings.warn(
+                f"SpectralDPMeans stopped at max_iter={self.max_iter} passes over the rows of "
+                "eigenvectors before they had converged; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
