@@ -99,6 +99,7 @@ def test_interrupt(tmp_path):
     # No end, and more than a pipe holds: when all is written the command has begun to read.
     process.stdin.write(ROWS + "1,2\n" * 2**18)
     process.stdin.flush()
+    time.sleep(1)  # and now it waits for more
     process.send_signal(signal.SIGINT)
     assert process.stderr.read().strip() == "interrupted"
     assert process.wait(timeout=60) == 130

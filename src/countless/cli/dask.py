@@ -67,10 +67,10 @@ class Cluster:
 
     def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
         """Return a table as a Dask array, whose chunks are read and prepared by tasks."""
-        import dask
         import dask.array as da
+        from dask.delayed import delayed
 
-        read = dask.delayed(prepared_part, pure=True)
+        read = delayed(prepared_part, pure=True)
         n_features, kind = survey.shape[1], survey.preparation.dtype
         chunks = [
             da.from_delayed(read(part, survey.preparation), (n_kept, n_features), kind)
@@ -91,14 +91,14 @@ class Cluster:
 
     def _visit(self, matrix: Any, weight: np.ndarray | None, labels: Any) -> Visit:
         """Return what calls a function for every chunk, on the workers."""
-        import dask
+        from dask.delayed import delayed
 
         matrix = matrix.rechunk({0: labels.chunks[0], 1: -1})
         stops = np.cumsum(labels.chunks[0])
         starts = stops - labels.chunks[0]
 
         def visit(function: Callable) -> list:
-            call = dask.delayed(function, pure=False)
+            call = delayed(function, pure=False)
             tasks = [
                 call(int(start), rows, names, None if weight is None else weight[start:stop])
                 for start, stop, rows, names in zip(

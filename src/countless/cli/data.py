@@ -104,7 +104,8 @@ class Data(NamedTuple):
         naming = self.roles.id or next(
             (column.name for column in self.columns if column.kind == "identifier"), None
         )
-        names = {column.name for column in self.columns if column.used} | {naming} - {None}
+        names = [column.name for column in self.columns if column.used]
+        names += [naming] if naming else []
         return Cells(
             {
                 row: {name: cell_text(self.table, int(self.rows[row]), name) for name in names}
@@ -171,7 +172,9 @@ class Data(NamedTuple):
         }
 
 
-def in_table_terms(message: str, rows: np.ndarray | range, features: Sequence[Feature]) -> str:
+def in_table_terms(
+    message: str, rows: Sequence[int] | np.ndarray, features: Sequence[Feature]
+) -> str:
     """Name the table's row and column in an error that counts those of the matrix.
 
     Examples

@@ -87,8 +87,7 @@ class FarData:
         places = [place for place, _ in wanted]
         text: dict[int, dict[str, str]] = {}
         for part in self.source.parts:
-            whole = isinstance(part, TextPart)
-            if not whole and not _between(places, part.start, part.stop):
+            if not isinstance(part, TextPart) and not _between(places, part.start, part.stop):
                 continue
             for at, table in part.tables(names, _as_text(self.roles)):
                 for i in _between(places, at, at + table.n_rows):
@@ -170,8 +169,8 @@ def open_far(
             if roles.compare or roles.group:
                 option = "--compare" if roles.compare else "--group"
                 raise InputError(f"{option} needs the whole table in memory; leave it out")
-            each = {"each": cluster.each} if cluster else {}
-            survey = survey_source(source, first, roles, gaps=gaps, scale=scale, **each)
+            each = cluster.each if cluster else None
+            survey = survey_source(source, first, roles, gaps=gaps, scale=scale, each=each)
             say("preparing it")
             data = (cluster or _Disk(folder)).keep(source, roles, survey)
         show_columns(screen, source.name, survey.n_rows, data.shape[0], survey.columns)

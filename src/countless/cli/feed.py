@@ -6,6 +6,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -52,7 +53,11 @@ class Feed:
                     return
                 continue
             if not piece:
-                yield rest
+                if rest:
+                    # Ctrl-C stops who writes, too: an end in the middle of a line may be its doing.
+                    time.sleep(2 * POLL_SECONDS)
+                if not self.stopped:
+                    yield rest
                 return
             self._digest.update(piece)
             lines, newline, rest = (rest + piece).rpartition(b"\n")

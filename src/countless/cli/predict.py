@@ -135,8 +135,8 @@ class _Predictor:
                 every = np.full(table.n_rows, None, dtype=object)
                 every[rows] = labels.tolist()
                 self.labels += every.tolist()
-            names = table.words(self._id).words() if self._id else None
-            names = names or range(at + 1, at + table.n_rows + 1)
+            counted_rows = range(at + 1, at + table.n_rows + 1)
+            names = table.words(self._id).words() if self._id else counted_rows
             yield header + label_lines(labels, rows, table.n_rows, names)
             header = b""
         if not self.n_used:

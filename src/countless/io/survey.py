@@ -65,7 +65,7 @@ def survey_source(
     *,
     gaps: str,
     scale: bool,
-    each: Each = lambda function, parts: [function(part) for part in parts],
+    each: Each | None = None,
 ) -> Survey:
     """Look at all rows of a table in parts and decide how each column is used.
 
@@ -103,7 +103,7 @@ def survey_source(
     names = [name for name, column in facts.items() if column.used]
     while True:
         look = partial(look_at_part, names=tuple(names), weight=roles.weight, gaps=gaps)
-        looks = each(look, source.parts)
+        looks = each(look, source.parts) if each else [look(part) for part in source.parts]
         whole = reduce(_join, looks)
         if whole.n_rows == 1:
             raise InputError(f"{source.name} has one row only: there is nothing to cluster")

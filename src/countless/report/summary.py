@@ -108,7 +108,8 @@ def summarize_clusters(
     means = total / np.maximum(mass, _TINY)[:, None]
     mean = total.sum(axis=0) / mass.sum()
     looks = visit(partial(spread_of_block, labels_known=sums.labels, means=means, mean=mean))
-    squares, nearest, typical = np.zeros(len(mean)), np.full(len(mass), np.inf), 0
+    squares, nearest = np.zeros(len(mean)), np.full(len(mass), np.inf)
+    typical = np.zeros(len(mass), dtype=np.int64)
     for more, distance, place in looks:
         squares += more
         typical = np.where(distance < nearest, place, typical)
