@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -320,3 +322,18 @@ def test_labels_have_a_line_for_each_row(run, tmp_path):
         lines = list(csv.reader(file))
     assert [line[0] for line in lines[1:]] == [str(row) for row in range(1, 502)]
     assert [line[1] for line in lines[1:]] == [str(row % 4) for row in range(501)]
+
+
+@pytest.mark.slow
+def test_a_local_cluster_of_processes(run, tmp_path):
+    pytest.importorskip("distributed")
+    write_tables(tmp_path)
+    command = "-m countless fit parts --dask local --jobs 2 --out dask".split()
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    run("fit", "parts", "--out-of-core", "--out", "disk")
+    dask, disk = tmp_path / "dask", tmp_path / "disk"
+    assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
+    assert result_of(dask)[0]["input"]["home"] == "Dask with 2 local workers"

@@ -80,7 +80,7 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
         if not has_fit_parameter(estimator, "groups"):
             raise InputError(f"{method} takes no groups; leave out --group, or use hdp-means")
         extra["groups"] = data.groups
-    doing = f"clustering {n_rows} rows and {n_columns} features by {method}"
+    doing = f"{method} on {n_rows} rows of {n_columns}"
     with screen.step("fit", doing) as say:
         if screen.err.is_terminal:
             follow(estimator, say, data.shape)

@@ -175,35 +175,48 @@ def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
 
 def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str | None) -> Look:
     with shift_rows(first_row):
-        values = np.column_stack([_numbers(table, name) for name in names])
-        if np.isinf(values).any():
-            row, column = np.argwhere(np.isinf(values))[0]
-            raise InputError(f"column {names[column]!r}, row {row + 1} is infinite")
+        values = np.stack([_numbers(table, name) for name in names])  # by column: each is summed
         weight = block_weights(table, weight_name) if weight_name else np.ones(table.n_rows)
-    empty = np.isnan(values)
-    n_gaps = empty.sum(axis=0)
-    place = first_row + np.arange(table.n_rows)
-    offset = values[0] - first_row
-    counting = (values == offset + place[:, None]).all(axis=0)
-    kept = ~empty.any(axis=1)
-    values, weight = values[kept], weight[kept]
+        offset = _offsets(values, first_row)
+        n_gaps, first_gap = np.zeros(len(names), dtype=np.int64), np.full(len(names), np.inf)
+        left_out = []
+        if not np.isfinite(values).all():
+            if np.isinf(values).any():
+                column, row = np.argwhere(np.isinf(values))[0]
+                raise InputError(f"column {names[column]!r}, row {row + 1} is infinite")
+            empty = np.isnan(values)
+            n_gaps = empty.sum(axis=1)
+            first_gap = np.where(n_gaps > 0, first_row + empty.argmax(axis=1), np.inf)
+            kept = ~empty.any(axis=0)
+            left_out = [first_row + np.flatnonzero(~kept)]
+            values, weight = values[:, kept], weight[kept]
     total_weight = float(weight.sum())
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = weight @ values / (total_weight or 1.0)
-        squares = weight @ np.square(values - mean)
+        mean = values @ weight / (total_weight or 1.0)
+        squares = np.square(values - mean[:, None]) @ weight
     return Look(
         table.n_rows,
-        [] if kept.all() else [place[~kept]],
+        left_out,
         [weight] if weight_name else [],
         total_weight,
-        values.min(axis=0, initial=np.inf),
-        values.max(axis=0, initial=-np.inf),
+        values.min(axis=1, initial=np.inf),
+        values.max(axis=1, initial=-np.inf),
         mean,
         squares,
         n_gaps,
-        np.where(n_gaps > 0, first_row + empty.argmax(axis=0), np.inf),
-        np.where(counting, offset, np.nan),
+        first_gap,
+        offset,
     )
+
+
+def _offsets(values: np.ndarray, first_row: int) -> np.ndarray:
+    """Return value minus place of the columns that count the rows; NaN for the others."""
+    place = np.arange(values.shape[1])
+    counting = [
+        column[-1] - column[0] == place[-1] and np.array_equal(column, column[0] + place)
+        for column in values
+    ]
+    return np.where(counting, values[:, 0] - first_row, np.nan)
 
 
 def _numbers(table: Table, name: str) -> np.ndarray:
