@@ -328,9 +328,13 @@ def test_labels_have_a_line_for_each_row(run, tmp_path):
 def test_a_local_cluster_of_processes(run, tmp_path):
     pytest.importorskip("distributed")
     write_tables(tmp_path)
-    command = "-m countless fit parts --dask local --jobs 2 --out dask".split()
+    command = "-m countless fit parts --dask local --jobs 2 --out dask"
     done = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     run("fit", "parts", "--out-of-core", "--out", "disk")
