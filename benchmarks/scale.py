@@ -52,9 +52,11 @@ def attempt(contestant: Contestant, title: str, job: Record, limits: Limits) -> 
     """Run one contestant; a failure becomes a line that says so."""
     print(title, file=sys.stderr, flush=True)
     try:
-        return {"method": title} | run_isolated(contestant, job, limits)
+        done = run_isolated(contestant, job, limits)
     except ContestantFailed as failure:
         return {"method": title, "not run": str(failure)}
+    print(f"  {done['seconds_a_pass']:.3f} s a pass, {done['passes']} passes", file=sys.stderr)
+    return {"method": title} | done
 
 
 def compare(n_rows: int, options: argparse.Namespace) -> list[Record]:
