@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from countless.cli import main
 from countless.io.model_file import load_model
+from countless.io.parts import open_source
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -268,6 +269,8 @@ def test_dask_gives_the_same_files(run, tmp_path):
             run("path", "parts", "--dask", cluster.scheduler_address, "--json").stdout
         )
         assert found["n_clusters"] == 4
+        refused = run("fit", "t.csv", "--dask", cluster.scheduler_address, code=2)
+        assert "--dask reads npy and Parquet" in refused.stderr
 
 
 def test_dask_that_is_missing_or_not_there_is_said(run, tmp_path, monkeypatch):
@@ -341,3 +344,13 @@ def test_a_local_cluster_of_processes(run, tmp_path):
     dask, disk = tmp_path / "dask", tmp_path / "disk"
     assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
     assert result_of(dask)[0]["input"]["home"] == "Dask with 2 local workers"
+
+
+def test_wide_rows_are_read_fewer_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("countless.io.parts.BATCH_VALUES", 90)
+    monkeypatch.setattr("countless.io.parts.BATCH_BYTES", 500)
+    write_tables(tmp_path)
+    for name, most in (("t.npy", 30), ("t.parquet", 30), ("t.csv", 9)):
+        sizes = [table.n_rows for _, table in open_source(str(tmp_path / name)).tables()]
+        assert max(sizes) <= most
+        assert sum(sizes) == 501

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..io.columns import Roles
 from ..io.errors import InputError
-from ..io.parts import BATCH_ROWS, ArrayPart, Source, TextPart
+from ..io.parts import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
 from ..io.plan import ColumnReport
 from ..io.prepare import NumericStep, Preparation
 from ..io.survey import Survey, prepared_blocks, survey_source
@@ -160,6 +160,8 @@ def open_far(
         raise InputError(
             "--gaps impute needs the whole table in memory for the median; say --gaps drop"
         )
+    if cluster and any(isinstance(part, TextPart) for part in source.parts):
+        raise InputError("--dask reads npy and Parquet, whose parts can be read apart; not text")
     if scale is None:
         scale = source.format != "npy" and divergence == "sqeuclidean"
     with scratch_folder() as folder:
@@ -229,8 +231,9 @@ def _visit(flat: FlatFile, weight: np.ndarray | None, labels: np.ndarray) -> Vis
     """Return what calls a function for every block of a file."""
 
     def visit(function: Callable) -> Iterator[Any]:
-        for at in range(0, flat.shape[0], BATCH_ROWS):
-            stop = min(at + BATCH_ROWS, flat.shape[0])
+        step = batch_rows(flat.shape[1])
+        for at in range(0, flat.shape[0], step):
+            stop = min(at + step, flat.shape[0])
             part = None if weight is None else weight[at:stop]
             yield function(at, flat.read(at, stop), labels[at:stop], part)
 

@@ -17,7 +17,8 @@ from .errors import InputError, shift_rows
 from .read import TextStyle, format_of, is_gzip, need_pyarrow, parse_text, with_words
 from .table import Column, Numbers, Table
 
-BATCH_ROWS = 2**16  # rows that are in memory at once
+# Rows and values, or bytes of text, that are in memory at once.
+BATCH_ROWS, BATCH_VALUES, BATCH_BYTES = 2**16, 2**22, 2**26
 PART_VALUES = 2**22  # values in a part of an array: what a task reads
 PIECE_BYTES = 2**20
 LONGEST_RECORD = 2**26
@@ -36,9 +37,10 @@ class ArrayPart(NamedTuple):
         self, columns: Sequence[str] | None = None, as_text: Set[str] = frozenset()
     ) -> Tables:
         """Read the rows, some at a time; an array has no text."""
-        for at in range(self.start, self.stop, BATCH_ROWS):
+        step = batch_rows(self.file.shape[1])
+        for at in range(self.start, self.stop, step):
             with _one_line(self.file.path.name):
-                rows = self.file.read(at, min(at + BATCH_ROWS, self.stop))
+                rows = self.file.read(at, min(at + step, self.stop))
             every = {f"column_{j + 1}": values for j, values in enumerate(rows.T)}
             chosen: dict[str, Column] = {
                 name: Numbers(values)
@@ -68,8 +70,9 @@ class ParquetPart(NamedTuple):
 
         at, name = self.start, self.path.name
         with one_line_errors(name), parquet.ParquetFile(self.path) as file:
+            n_columns = len(file.schema_arrow.names if columns is None else columns)
             batches = file.iter_batches(
-                BATCH_ROWS, row_groups=[self.group], columns=columns, use_threads=False
+                batch_rows(n_columns), row_groups=[self.group], columns=columns, use_threads=False
             )
             for batch in batches:
                 table = pa.Table.from_batches([batch])
@@ -94,7 +97,7 @@ class TextPart(NamedTuple):
             file = gzip.GzipFile(fileobj=raw) if zipped else raw
             pieces = iter(lambda: file.read(PIECE_BYTES), b"")
             yield from text_tables(
-                pieces, self.path.name, self.format, self.style, BATCH_ROWS, as_text
+                pieces, self.path.name, self.format, self.style, BATCH_ROWS, as_text, BATCH_BYTES
             )
 
 
@@ -141,9 +144,20 @@ class Source:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def batch_rows(n_columns: int) -> int:
+    """Return how many rows of so many columns are in memory at once.
+
+    Examples
+    --------
+    >>> batch_rows(8), batch_rows(4096)
+    (65536, 1024)
+    """
+    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(n_columns, 1)))
+
+
 def open_source(path: str, format: str | None = None, style: TextStyle | None = None) -> Source:
     """Find the parts of a table: a text, Parquet or npy file, or a folder of Parquet files."""
-    place = Path(path)
+    place = Path(path).resolve()  # so that it means the same in another folder
     if not place.exists():
         raise InputError(f"cannot read {path}: there is no such file")
     format = "parquet" if place.is_dir() else format or format_of(path)
@@ -162,8 +176,11 @@ def text_tables(
     style: TextStyle,
     block_rows: int,
     as_text: Set[str] = frozenset(),
+    block_bytes: int | None = None,
 ) -> Tables:
     """Parse text that comes in pieces of any size as tables of ``block_rows`` rows.
+
+    Fewer where these would have more than ``block_bytes``. The set ``as_text`` may grow meanwhile.
 
     Examples
     --------
@@ -183,12 +200,14 @@ def text_tables(
             columns, n_rows = parse_text(text, name, format, style, as_text)
         return Table(name, with_words(columns, as_text), n_rows, format)
 
+    size = 0
     for record in records:
         block.append(record)
-        if len(block) == block_rows:
+        size += len(record)
+        if len(block) == block_rows or (block_bytes is not None and size >= block_bytes):
             table = parse(block)
             yield first_row, table
-            first_row, block = first_row + table.n_rows, []
+            first_row, block, size = first_row + table.n_rows, [], 0
     if block or first_row == 0:
         yield first_row, parse(block)
 
@@ -221,7 +240,7 @@ def _array_parts(path: Path) -> list[Part]:
     if not isinstance(file, FlatFile):
         raise InputError(f"{path} is read in blocks only if its name ends in .npy")
     n_rows, n_columns = file.shape
-    step = max(BATCH_ROWS, PART_VALUES // n_columns // BATCH_ROWS * BATCH_ROWS)
+    step = max(batch_rows(n_columns), PART_VALUES // n_columns)
     return [ArrayPart(file, at, min(at + step, n_rows)) for at in range(0, n_rows, step)]
 
 
