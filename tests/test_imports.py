@@ -14,7 +14,17 @@ PACKAGE = Path(countless.__file__).parent
 # Each part of the package stands on a floor and imports its own floor or lower ones only.
 FLOORS = (
     {"kernels"},
-    {"models", "priors", "rows", "dissimilarity", "datasets", "metrics", "_compat", "_labels"},
+    {
+        "models",
+        "priors",
+        "rows",
+        "dissimilarity",
+        "datasets",
+        "metrics",
+        "_compat",
+        "_labels",
+        "_threads",
+    },
     {"hard", "exemplar", "bayes", "tree", "baselines"},
     {"io", "report", "plot"},
     {"cli", "__main__"},

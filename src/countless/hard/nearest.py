@@ -148,10 +148,10 @@ class Nearest:
             self.centers = self.centers[used]
             self.summary = self.summary.take(used)
             self._lists = None
-            if self.rows.frame.n_counted < self.rows.n_rows:
-                n_changed = self.n_changed
-                self.assign(self.centers)
-                self.n_changed = n_changed
+            frame = self.rows.frame
+            if frame.n_counted < self.rows.n_rows:
+                message = frame.centers(self.centers), Products(frame, self.centers)
+                self.rows.run(rehome_block, self.state, message)
 
     def adopt(self, change: Relabelling, summary: Summary, ancestor: np.ndarray) -> None:
         """Take over other clusters: cluster ``c`` came out of the old cluster ``ancestor[c]``.
@@ -276,11 +276,15 @@ def add_block(block: Block, held, frame: Frame, borrow) -> None:
 
 
 def relabel_block(block: Block, held, number: np.ndarray) -> None:
-    """Give clusters other numbers; -1 leaves rows to any cluster, without bounds."""
-    labels = number[held["labels"]]
-    homeless = labels < 0
-    held["upper"][homeless], held["lower"][homeless] = np.inf, 0.0
-    held["labels"][:] = np.maximum(labels, 0)
+    """Give clusters other numbers; -1 leaves rows without a cluster."""
+    held["labels"][:] = number[held["labels"]]
+
+
+def rehome_block(block: Block, held, message) -> None:
+    """Give rows without a cluster, which have no weight, to the nearest."""
+    ids = np.flatnonzero(held["labels"] < 0)
+    limit = np.broadcast_to(np.int64(len(message[1].slope)), len(ids))
+    compare(block, held, ids, *message, 0, limit, np.inf)
 
 
 def adopt_block(block: Block, held, message) -> None:

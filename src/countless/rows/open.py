@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
 
+from countless._threads import one_library_thread
 from countless.rows.disk import DiskRows
 from countless.rows.home import Rows, threads
 from countless.rows.memory import MemoryRows
@@ -37,7 +37,7 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
     """
     n_threads = effective_n_jobs(n_jobs)
     with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        stack.enter_context(one_library_thread())
         pool = stack.enter_context(threads(n_threads))
         rows: Rows
         if isinstance(X, np.ndarray) or sp.issparse(X):

@@ -30,7 +30,7 @@ class Look(NamedTuple):
     refused: str  # what the divergence refuses, or nothing
     n_counted: int
     heaviest: float
-    dearest: float  # the largest of the rows' own costs
+    dearest: float  # the largest own cost of a row that has weight, unless rows are centred
     sample: np.ndarray | None
 
 
@@ -55,7 +55,6 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         reach = float(np.sqrt(np.square(largest).sum()))
     if not np.isfinite(reach):
         raise ValueError("X has values so large that their squares overflow; scale it down")
-    unweighted = heaviest == 1.0 and n_counted == rows.n_rows
     frame = Frame(
         divergence=divergence,
         n_rows=rows.n_rows,
@@ -64,7 +63,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         n_bytes=rows.n_bytes,
         n_counted=n_counted,
         total_weight=0.0,
-        weight_step=1.0 if unweighted else float(step_for(1.0, n_counted * heaviest, heaviest)),
+        weight_step=float(step_for(1.0, n_counted * heaviest, heaviest)),
         step=step_for(largest, n_counted * heaviest, heaviest),
         reach=reach,
         origin=origin,
@@ -76,7 +75,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
             f"divergence={divergence.name!r} cannot add up values as different as {low[column]:g} "
             f"and {high[column]:g} in column {column}; raise the smallest"
         )
-    dearest = max(look.dearest for look in looks) if not frame.by_differences else reach**2
+    dearest = reach**2 if centred else max(look.dearest for look in looks)
     cost_step = float(power_of_two(n_counted * heaviest * dearest / LARGEST_SUM))
     rows.frame = frame
     whole = frame.empty(1)
@@ -102,9 +101,10 @@ def look_at_block(block: Block, held, message) -> Look:
             refused = str(error)
     else:
         first_bad, n_bad = _not_finite(X, block.start)
-    dearest = np.abs(block.form.cost).max(initial=0.0) if block.form is not None else 0.0
-    sample = None
-    if centred:
+    sample, dearest = None, 0.0
+    if not centred:
+        dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
+    else:
         place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
         chosen = (hash_uniform(place, 0) * n_rows < SAMPLE_ROWS) & (block.weight > 0)
         sample = X[chosen].astype(np.float64)
@@ -120,13 +120,18 @@ def weigh_block(block: Block, held, message, borrow) -> int:
     with borrow() as sums:
         labels = np.zeros(block.n_rows, dtype=np.int32)
         add_rows(block.form, block.weight, labels, frame.scale, *sums)
-    if len(block.form.cost):
-        cost = block.form.cost
-    elif frame.divergence.name == "sqeuclidean":
+    if frame.by_differences and frame.divergence.name == "sqeuclidean":
         cost = frame.tile(block, np.arange(block.n_rows)).norm
     else:
-        cost = frame.divergence.scale * frame.divergence.row_cost(block.values)
+        cost = _own_costs(block, frame.divergence)
     return int(np.rint(block.weight * cost / cost_step).astype(np.int64).sum())
+
+
+def _own_costs(block: Block, divergence) -> np.ndarray:
+    """Return the rows' own parts of the divergence, about zero."""
+    if len(block.form.cost):
+        return block.form.cost
+    return divergence.scale * divergence.row_cost(block.values)
 
 
 def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
@@ -141,7 +146,9 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
         return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-    low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    # A column without a gap need not contain 0.
+    has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
+    low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
     with np.errstate(invalid="ignore"):
         np.minimum.at(low, X.indices, X.data)
         np.maximum.at(high, X.indices, X.data)

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from threadpoolctl import threadpool_limits
 
+from countless._threads import one_library_thread
 from countless.kernels.gram import first_asymmetry
 
 logger = logging.getLogger("countless")
@@ -34,7 +34,7 @@ Each = Callable[[Callable, Any], list]
 def open_threads(n_jobs: int | None) -> Iterator[Each]:
     """Give a function that calls another for every item, on threads; BLAS gets one in each."""
     n_threads = effective_n_jobs(n_jobs)
-    with threadpool_limits(1, user_api="blas"):
+    with one_library_thread():
         if n_threads == 1:
             yield lambda function, items: [function(*item) for item in items]
             return

@@ -20,10 +20,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless._labels import number_by_appearance
+from countless._threads import one_library_thread
 from countless.hard.checks import check_finite, without_repeats
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
@@ -234,7 +234,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._check_rows(X, reset=True)
         random = check_random_state(self.random_state)
         # One thread for linear algebra, so that results have the same bits on any machine's cores.
-        with threadpool_limits(1), report_passes(self, X) as on_pass:
+        with one_library_thread(None), report_passes(self, X) as on_pass:
             affinity = self._affinity().between_rows(X)
             form = make_form(affinity, self.laplacian)
             if isinstance(self.penalty, str):
