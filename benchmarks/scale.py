@@ -86,7 +86,9 @@ def compare(n_rows: int, options: argparse.Namespace) -> list[Record]:
     lines = []
     for (_, threads), done in found.items():
         if "seconds_a_pass" in done and "seconds_a_pass" in found["memory", threads]:
-            done["/ memory"] = done["seconds_a_pass"] / found["memory", threads]["seconds_a_pass"]
+            memory = found["memory", threads]
+            done["/ memory"] = done["seconds_a_pass"] / memory["seconds_a_pass"]
+            done["CPU / memory"] = done["cpu"] / memory["cpu"]
     for done in [*found.values(), *others]:
         lines.append({"rows": n_rows} | _line(done, n_rows))
     return lines
@@ -104,6 +106,9 @@ def _line(done: Record, n_rows: int) -> Record:
         "ms a pass": 1e3 * done["seconds_a_pass"],
         "million rows a second": n_rows / done["seconds_a_pass"] / 1e6,
         "/ memory": done.get("/ memory"),
+        # Of all processes, over the whole fit: what a busy machine cannot distort.
+        "CPU seconds": done.get("cpu"),
+        "CPU / memory": done.get("CPU / memory"),
         "peak MB": done["peak_bytes"] / 1e6,
         "table MB": n_rows * N_COLUMNS * 4 / 1e6,
     }

@@ -1,9 +1,7 @@
 """What contestants of ``scale.py`` share: rows as Dask sees them, a cluster, and memory used."""
 
-import resource
-import sys
-
 import numpy as np
+from worker import _memory
 
 CHUNK_ROWS = 2**17
 
@@ -39,6 +37,8 @@ def local_cluster(n_workers):
 
 
 def peak_memory():
-    """Return the most memory that this process has had, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
+    """Return the most memory that this process has had, in bytes; Linux only.
+
+    ``getrusage`` would not do: a new process starts from the peak of the one that made it.
+    """
+    return _memory("VmHWM")
