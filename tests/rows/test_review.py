@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from countless import DPMeans
 from countless.hard.divergence import get_divergence
+from countless.hard.micro import assign_to
+from countless.hard.neighbours import neighbours_of
+from countless.hard.products import Products
 from countless.rows import open_rows
+
+SQUARED = get_divergence("sqeuclidean")
 
 
 def two_groups(n_rows=300, n_features=3, seed=0):
@@ -51,3 +57,43 @@ def test_a_sparse_table_without_gaps_is_measured_by_ratio():
     settings = {"divergence": "itakura-saito", "penalty": 5.0}
     dense, sparse = fit(X, **settings), fit(sp.csr_matrix(X), **settings)
     assert sparse.labels_.tolist() == dense.labels_.tolist()
+
+
+@pytest.mark.parametrize("far", [1e30, 1e39, 1e140])
+def test_rows_without_weight_have_the_nearest_label_however_far_they_are(far):
+    X = two_groups(3000, 5)
+    X[-3:] *= far * np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    with open_rows(X, np.append(np.ones(2997), np.zeros(3)), SQUARED) as rows:
+        labels = assign_to(rows, X[:400].copy()).labels
+    assert labels[-3:].tolist() == cdist(X[-3:], X[:400]).argmin(axis=1).tolist()
+
+
+@pytest.mark.parametrize("outside", [3e-4, 1e-3])
+def test_bounds_in_few_directions_hold_where_centers_hardly_leave_them(outside):
+    random = np.random.RandomState(0)
+    directions = np.linalg.qr(random.randn(60, 7))[0].T
+    centers = random.randn(1024, 6) @ directions[:6]
+    centers += outside * random.choice([-1.0, 1.0], 1024)[:, None] * directions[6]
+    X = centers[random.randint(1024, size=4000)] + 10.0 * directions[6]
+    with open_rows(X, None, SQUARED) as rows:
+        products = Products(rows.frame._replace(origin=np.zeros(60)), centers)
+        assert products.basis is not None
+        block = rows.load(*rows.spans[0])
+        score, norm, error = products.scores(block, np.arange(block.n_rows))
+        bound = products.unit**2 * (norm[:, None] + score - error[:, None])
+        assert (bound <= cdist(block.values, centers, "sqeuclidean")).all()
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
+def test_sparse_centers_find_their_neighbours_at_any_scale(scale):
+    X = scale * two_groups(40)
+    with open_rows(sp.csr_matrix(X), None, SQUARED) as rows:
+        neighbours, gaps = neighbours_of(rows, X, local=True)
+    distance = cdist(X, X)
+    assert (neighbours[:, 0] == np.argsort(distance, axis=1)[:, 1]).all()
+    assert gaps[:, 0] == pytest.approx(np.sort(distance, axis=1)[:, 1], rel=0.05)
+
+
+def test_values_whose_sums_have_no_square_are_refused():
+    with pytest.raises(ValueError, match="squares overflow"):
+        fit(1e153 * two_groups())
