@@ -1,5 +1,6 @@
 """Tables at the edge: odd weights, extreme scales, rows without weight, odd chunks and files."""
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +12,8 @@ from countless.hard.micro import assign_to
 from countless.hard.neighbours import neighbours_of
 from countless.hard.products import Products
 from countless.rows import open_rows
+from countless.rows.cluster import well_cut
+from countless.rows.table import dask_array
 
 SQUARED = get_divergence("sqeuclidean")
 
@@ -97,3 +100,28 @@ def test_sparse_centers_find_their_neighbours_at_any_scale(scale):
 def test_values_whose_sums_have_no_square_are_refused():
     with pytest.raises(ValueError, match="squares overflow"):
         fit(1e153 * two_groups())
+
+
+@pytest.mark.parametrize("n_threads", [0, 2])
+@pytest.mark.parametrize("chunks", [(0, 90000, 0, 110000, 0), (1,) * 9 + (19991,), (20000,)])
+def test_no_chunk_on_a_cluster_is_empty(chunks, n_threads):
+    array = da.zeros((sum(chunks), 64), chunks=(chunks, 64))
+    cut = well_cut(array, n_threads).chunks[0]
+    assert sum(cut) == sum(chunks)
+    assert min(cut) > 0
+
+
+def test_chunks_of_another_type_than_their_array_says_are_brought_to_it():
+    X = two_groups().astype(np.float32).astype(np.float64)
+    array = da.from_array(X, chunks=(50, 3)).map_blocks(
+        lambda block: block.astype(np.float32 if block[0, 0] < 4 else np.float64),
+        meta=np.empty((0, 0)),
+    )
+    assert fit(array, penalty=50.0).objective_ == fit(X, penalty=50.0).objective_
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, np.ma.masked_array])
+def test_chunks_that_are_no_plain_arrays_are_refused(form):
+    array = da.from_array(two_groups(), chunks=(50, 3)).map_blocks(form)
+    with pytest.raises(ValueError, match="chunks of X must be NumPy arrays"):
+        dask_array(array)
