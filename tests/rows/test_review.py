@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from countless import DPMeans
+from countless.hard.checks import open_table
 from countless.hard.divergence import get_divergence
 from countless.hard.micro import assign_to
 from countless.hard.neighbours import neighbours_of
@@ -125,3 +126,29 @@ def test_chunks_that_are_no_plain_arrays_are_refused(form):
     array = da.from_array(two_groups(), chunks=(50, 3)).map_blocks(form)
     with pytest.raises(ValueError, match="chunks of X must be NumPy arrays"):
         dask_array(array)
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("f4", 1e-40), ("f4", 1e37), ("f8", 1e-310)])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_the_cosine_sees_directions_at_any_scale(form, kind, scale):
+    X = two_groups()
+    settings = {"divergence": "cosine", "penalty": 5.0}
+    scaled = fit(form((X * scale).astype(kind)), **settings)
+    assert scaled.labels_.tolist() == fit(X, **settings).labels_.tolist()
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_weights_that_steps_cannot_hold_are_refused(weight):
+    with pytest.raises(ValueError, match="sample_weight must be from 1e-200 to 1e"):
+        fit(two_groups(), np.full(300, weight), penalty=1.0)
+
+
+def test_tables_by_columns_are_held_row_by_row():
+    with open_table(np.asfortranarray(two_groups()), None, SQUARED, None) as rows:
+        assert rows.load(0, 9).form.values.flags.c_contiguous
+
+
+@pytest.mark.parametrize("settings", [{}, {"penalty": 1.0, "order": "random", "refine": False}])
+def test_a_checkpoint_needs_a_seed_where_chance_decides(tmp_path, settings):
+    with pytest.raises(ValueError, match="checkpoint needs a number for random_state"):
+        DPMeans(**settings, checkpoint=tmp_path / "run").fit(two_groups())
