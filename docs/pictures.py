@@ -1,5 +1,6 @@
 """Draw the pictures of the guide into docs/images: ``python docs/pictures.py [DIRECTORY]``."""
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -159,6 +160,15 @@ def draw_graph() -> Figure:
     return figure
 
 
+def draw_priors() -> dict[str, Figure]:
+    """Draw rows and weights of Dirichlet processes, as the example does."""
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "priors.py"))
+    rows, sticks = new_figure(6, 3.2), new_figure(6, 2.6)
+    example["plot_rows"](rows, example["new_runs"](), (50, 500, 1_000))
+    example["plot_sticks"](sticks)
+    return {"priors-rows.png": rows, "priors-sticks.png": sticks}
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
@@ -168,6 +178,7 @@ if __name__ == "__main__":
         "graph.png": draw_graph(),
         "hdp-sets.png": draw_data_sets(),
         "moons.png": draw_moons(),
+        **draw_priors(),
         "rings.png": draw_rings(),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),

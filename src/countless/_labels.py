@@ -1,8 +1,9 @@
-"""Numbering clusters: every clustering is told in the same numbers."""
+"""Labels: checked in one place, and every clustering told in the same numbers."""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -33,3 +34,17 @@ def look_up(table: np.ndarray, labels: Any) -> Any:
     if isinstance(labels, np.ndarray):
         return table[labels]
     return labels.map_blocks(lambda block: table[block], dtype=table.dtype)
+
+
+def check_labels(name: str, labels: ArrayLike) -> np.ndarray:
+    """Return labels as an array, or say under their name which row has none."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got an array of shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty")
+    # NaN differs from itself, so each would count as a cluster; None cannot be sorted.
+    missing = (array != array) | (array == None)  # noqa: E711 - compares element by element
+    if missing.any():
+        raise ValueError(f"{name} has no label at row {int(missing.argmax())}")
+    return array

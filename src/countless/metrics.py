@@ -21,6 +21,8 @@ from sklearn.metrics import (
 )
 from sklearn.metrics.cluster import contingency_matrix
 
+from countless._labels import check_labels
+
 __all__ = [
     "adjusted_mutual_info_score",
     "adjusted_rand_score",
@@ -97,24 +99,11 @@ def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> csr_matrix:
     """Count the rows of each class (table row) in each cluster (table column)."""
-    classes = _labels("labels_true", labels_true)
-    clusters = _labels("labels_pred", labels_pred)
+    classes = check_labels("labels_true", labels_true)
+    clusters = check_labels("labels_pred", labels_pred)
     if len(classes) != len(clusters):
         raise ValueError(
             f"labels_true has {len(classes)} labels and labels_pred has {len(clusters)}: "
             "both need one label per row"
         )
     return contingency_matrix(classes, clusters, sparse=True)
-
-
-def _labels(name: str, labels: ArrayLike) -> np.ndarray:
-    array = np.asarray(labels)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got an array of shape {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name} is empty")
-    # NaN differs from itself, so each would count as a cluster; None cannot be sorted.
-    missing = (array != array) | (array == None)  # noqa: E711 - compares element by element
-    if missing.any():
-        raise ValueError(f"{name} has no label at row {int(missing.argmax())}")
-    return array

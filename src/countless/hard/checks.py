@@ -54,11 +54,22 @@ def without_repeats(X: Any) -> Any:
 
 def check_table(X: Any, divergence: Divergence) -> Any:
     """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    X = _in_memory(X)
     check_finite(X)
     X = without_repeats(X)
     divergence.check(X)
     return divergence.prepare(X)
+
+
+def _in_memory(X: Any) -> Any:
+    """Return an array, row by row, or a CSR matrix."""
+    return check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+    )
 
 
 @contextmanager
@@ -68,9 +79,7 @@ def open_table(
     """Check a table that no estimator has checked, and hold it open."""
     table = find_table(X)
     if table is None:
-        table = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
+        table = _in_memory(X)
     with open_checked(table, sample_weight, divergence, n_jobs) as rows:
         yield rows
 

@@ -124,17 +124,10 @@ class Cosine(Divergence):
         # First to a largest value of 1, so that squares neither overflow nor vanish. Rows without a
         # direction stay as they are, for the check to find them.
         largest = _largest(X)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inverse = np.where(np.isfinite(largest) & (largest > 0), 1.0 / largest, 1.0)
-        if sp.issparse(X):
-            X = (sp.diags(inverse).astype(X.dtype) @ X).tocsr()
-        else:
-            X = X * inverse[:, None].astype(X.dtype)
+        X = X.copy()
+        _divide_rows(X, np.where(np.isfinite(largest) & (largest > 0), largest, 1.0))
         norm = np.sqrt(_row_sums(X, np.square))
-        np.divide(1.0, norm, out=inverse, where=norm > 0)
-        if sp.issparse(X):
-            return (sp.diags(inverse).astype(X.dtype) @ X).tocsr()
-        X *= inverse[:, None].astype(X.dtype)
+        _divide_rows(X, np.where(norm > 0, norm, 1.0))
         return X
 
     def row_cost(self, X):
@@ -229,6 +222,15 @@ def _blocks(X: np.ndarray):
     step = max(1, 2**20 // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         yield start, X[start : start + step]
+
+
+def _divide_rows(X, divisor: np.ndarray) -> None:
+    """Divide each row by a number, in place; its inverse may be too large for the type of X."""
+    divisor = divisor.astype(X.dtype)
+    if sp.issparse(X):
+        X.data /= np.repeat(divisor, np.diff(X.indptr))
+    else:
+        X /= divisor[:, None]
 
 
 def _largest(X) -> np.ndarray:

@@ -186,7 +186,8 @@ class DPMeans(
     checkpoint : str or Path, optional
         A file that the run is saved to every few passes. A run that was stopped goes on from it to
         the same answer; the file is removed at the end. It is locked while a run uses it, and of no
-        use to another table or other parameters. Needs ``n_init=1``.
+        use to another table or other parameters. Needs ``n_init=1`` and, where chance decides, a
+        number for ``random_state``.
     random_state : int, RandomState instance or None, default=None
         Decides random orders, and the sample that 'auto' takes of a long table.
     n_jobs : int, default=None
@@ -299,6 +300,8 @@ class DPMeans(
                 "refine": bool(self.refine),
                 "tol": tol,
             }
+            if self.order == "random" and not self.refine:
+                run["random_state"] = self.random_state
             with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
                 settings = {"tol": tol, "on_pass": on_pass, "checkpoint": checkpoint}
                 found = self._best_run(rows, penalty, start, random, settings)
@@ -408,6 +411,12 @@ class DPMeans(
                 raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
             if self.n_init > 1:
                 raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
+            by_chance = auto or (self.order == "random" and not self.refine)
+            if by_chance and not isinstance(self.random_state, Integral):
+                raise ValueError(
+                    "checkpoint needs a number for random_state, because penalty='auto' and "
+                    f"order='random' are decided by it; got {self.random_state!r}"
+                )
 
     @contextmanager
     def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:

@@ -48,9 +48,12 @@ class Products:
         self.basis = self._few_directions() if sketch and frame.by_differences else None
         self.outside = 0.0  # the farthest that a center lies outside the span of the basis
         if self.basis is not None:
-            inside = self.slope @ self.basis
-            self.slope = _with_rest(inside, np.einsum("ij,ij->i", self.slope, self.slope))
+            # In float64, so that only the rest of a row is rounded.
+            slope = self.slope.astype(np.float64)
+            whole = np.einsum("ij,ij->i", slope, slope)
+            self.slope = _with_rest(slope @ self.basis, whole).astype(np.float32)
             self.outside = float(self.slope[:, -1].max()) / 2
+            self.basis = self.basis.astype(np.float32)
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
         # SciPy's sparse product would copy a transposed view at every call.
         self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else self.slope.T
@@ -80,7 +83,7 @@ class Products:
         n_directions = int(np.count_nonzero(~outside))
         if FEWER * (n_directions + 1) > self.frame.n_features:
             return None
-        return directions[:, -n_directions:].astype(np.float32)
+        return directions[:, -n_directions:]
 
 
 def _with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:

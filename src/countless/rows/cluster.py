@@ -142,11 +142,13 @@ def well_cut(array: Any, n_threads: int) -> Any:
     """Return an array whose chunks are neither too small, nor too few for the cluster."""
     n_rows, n_features = array.shape
     most = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
-    fewest = min(max(CHUNKS_A_THREAD * n_threads, n_rows * n_features // MANY_VALUES), most)
+    fewest = min(max(CHUNKS_A_THREAD * n_threads, n_rows * n_features // MANY_VALUES, 1), most)
+    if 0 in array.chunks[0]:
+        array = array.rechunk({0: tuple(size for size in array.chunks[0] if size)})
     n_chunks = array.numblocks[0]
     largest = max(array.chunks[0])
     ragged = largest > 4 * -(-n_rows // n_chunks)
-    if fewest <= n_chunks <= max(most, 1) and not ragged:
+    if fewest <= n_chunks <= most and not ragged:
         return array
     wanted = fewest if n_chunks < fewest or ragged else most
     log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
@@ -166,9 +168,8 @@ def _large_graphs():
 
 def _build(start: int, chunk: Any, weight, divergence) -> Block:
     """Make a block of a chunk."""
-    rows = np.ascontiguousarray(chunk)
-    rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
-    return make_block(start, divergence.prepare(rows), weight, divergence)
+    rows = divergence.prepare(np.ascontiguousarray(chunk))
+    return make_block(start, rows, weight, divergence)
 
 
 def _give(value: Any) -> Any:

@@ -170,7 +170,8 @@ class Frame(NamedTuple):
         """Return some rows, in some unit of length, for a product with centers."""
         if self.is_sparse:
             values = block.table[block.offset + ids]
-            length = np.sqrt(np.asarray(values.multiply(values).sum(axis=1), dtype=float).ravel())
+            squares = values.astype(np.float64).power(2).sum(axis=1)
+            length = np.sqrt(np.asarray(squares).ravel())
             return Tile(values, block.form.cost[ids], length)
         # Products by float32 are enough to tell which few centers to measure exactly.
         kind = np.float32 if self.by_differences else np.float64

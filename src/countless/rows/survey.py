@@ -16,6 +16,8 @@ from countless.rows.home import Rows
 SAMPLE_ROWS = 1024
 # Values measured by ratio must be this many steps at least.
 SMALLEST_SHARE = 2.0**12
+# No value is farther from the origin in the frame's unit.
+MOST_UNITS = 2.0**60
 # The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
 ORIGIN_BITS = 8
 
@@ -25,6 +27,7 @@ class Look(NamedTuple):
 
     low: np.ndarray  # (n_features,)
     high: np.ndarray  # (n_features,)
+    largest: float  # absolute value in any row, whatever its weight
     first_bad: tuple[int, int, float] | None  # row, column and value of a cell that is no number
     n_bad: int
     refused: str  # what the divergence refuses, or nothing
@@ -51,9 +54,11 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         sample = np.concatenate([look.sample for look in looks])
         origin = _round_to_range(sample.mean(axis=0) if len(sample) else low, low, high)
     largest = np.maximum(np.abs(low - origin), np.abs(high - origin))
+    everywhere = max(look.largest for look in looks) + float(np.abs(origin).max())
     with np.errstate(over="ignore"):
         reach = float(np.sqrt(np.square(largest).sum()))
-    if not np.isfinite(reach):
+        squares = np.square([n_counted * heaviest * reach, rows.n_features * everywhere])
+    if not np.isfinite(squares).all():
         raise ValueError("X has values so large that their squares overflow; scale it down")
     frame = Frame(
         divergence=divergence,
@@ -81,7 +86,9 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     whole = frame.empty(1)
     cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
     total_weight = float(frame.weights(whole)[0])
-    unit = np.sqrt(cost / total_weight) if centred and cost > 0 else 1.0
+    unit = np.sqrt(cost / total_weight) if divergence.name == "sqeuclidean" and cost > 0 else 1.0
+    # Rows without weight may be far beyond the others, but must fit into float32, too.
+    unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
     return frame._replace(total_weight=total_weight, unit=float(unit), total_cost=cost), whole
 
@@ -91,6 +98,7 @@ def look_at_block(block: Block, held, message) -> Look:
     divergence, n_rows, centred = message
     X = block.values
     low, high = _ranges(X)
+    largest = max(np.abs(low).max(), np.abs(high).max())
     first_bad, n_bad, refused = None, 0, ""
     if np.isfinite(low).all() and np.isfinite(high).all():
         if not block.weight.all():  # rows without weight are as good as absent
@@ -109,7 +117,7 @@ def look_at_block(block: Block, held, message) -> Look:
         chosen = (hash_uniform(place, 0) * n_rows < SAMPLE_ROWS) & (block.weight > 0)
         sample = X[chosen].astype(np.float64)
     return Look(
-        low, high, first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
+        low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
         float(block.weight.max(initial=0.0)), float(dearest), sample,
     )  # fmt: skip
 

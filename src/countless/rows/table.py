@@ -110,13 +110,17 @@ def dask_array(X: Any) -> Any:
         raise ValueError(f"X must have two dimensions; got {X.ndim}")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers; got {X.dtype}")
+    if type(X._meta) is not np.ndarray:
+        raise ValueError(f"chunks of X must be NumPy arrays; got {type(X._meta).__name__}")
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}: it holds no value")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    kind = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    # A chunk need not be of the type that its array says.
+    return X.map_blocks(np.asarray, kind, dtype=kind)
 
 
 def sorted_copy(table: FlatFile, order: np.ndarray, folder: Path) -> FlatFile:

@@ -8,6 +8,9 @@ import numpy as np
 
 from countless.rows.frame import step_for
 
+# The largest weight is between these, so that neither steps nor sums leave float64.
+SMALLEST, LARGEST = 1e-200, 1e200
+
 
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return one float64 weight a row, none negative and not all zero."""
@@ -38,5 +41,9 @@ def in_steps(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         return None
     weight = check_weight(sample_weight, n_rows)
     heaviest = float(weight.max())
+    if not SMALLEST < heaviest < LARGEST:
+        raise ValueError(
+            f"sample_weight must be from {SMALLEST:.0e} to {LARGEST:.0e} at most; got {heaviest:g}"
+        )
     step = step_for(1.0, np.count_nonzero(weight) * heaviest, heaviest)
     return np.where(weight > 0, np.maximum(np.rint(weight / step), 1.0) * step, 0.0)

@@ -1,0 +1,213 @@
+"""What every prior over partitions is: a weight for sizes and a weight for opening clusters.
+
+A prior here gives a partition of n rows into k clusters of sizes s(1), ..., s(k) the probability
+
+    f(s(1)) ... f(s(k)) * h(0) ... h(k - 1) / Z(n)
+
+where f is the weight of a size, h(j) that of opening a cluster when there are j, and Z(n) makes
+all partitions of n rows sum to 1. So a row joins a cluster of s others with weight f(s + 1) / f(s)
+and opens one with weight f(1) h(k): numbers that depend on s or k alone and fit into tables.
+
+References
+----------
+.. [1] A. Gnedin and J. Pitman, "Exchangeable Gibbs partitions and Stirling triangles",
+   Journal of Mathematical Sciences 138, 2006.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields, replace
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from countless._labels import check_labels
+from countless.priors.hyper import Hyperprior, as_generator, slice_step
+
+
+class Tables(NamedTuple):
+    """A prior as arrays that compiled code can look up, for partitions of n rows; all in logs."""
+
+    size: np.ndarray  # (n + 1,), the weight of a cluster of s rows; 0 for no rows
+    join: np.ndarray  # (n,), of joining a cluster of s other rows; -inf for no rows
+    open: np.ndarray  # (n,), of being alone when the other rows have k clusters
+
+
+def check_count(name: str, value: Any) -> int:
+    """Return a number of rows or components, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number; got {value!r}")
+    if int(value) < 1:
+        raise ValueError(f"{name} must be at least 1; got {value}")
+    return int(value)
+
+
+def check_sizes(sizes: ArrayLike) -> np.ndarray:
+    """Return the sizes of clusters, or say which of them is none."""
+    array = np.asarray(sizes)
+    if array.ndim != 1:
+        raise ValueError(f"sizes must have one dimension, got an array of shape {array.shape}")
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"sizes must be whole numbers; got values of type {array.dtype}")
+    good = np.isfinite(array) & (array >= 1) & (array == np.floor(array))
+    if not good.all():
+        first = int(good.argmin())
+        raise ValueError(f"sizes must be whole numbers from 1; cluster {first} has {array[first]}")
+    return array.astype(np.int64)
+
+
+class PartitionPrior(ABC):
+    """A distribution over partitions in which only the sizes of clusters count.
+
+    A prior is a value: it is checked when made and never changes. A parameter may be a
+    distribution, ``Gamma`` or ``Beta``; then ``draw_parameters`` and ``update_parameters`` return
+    priors whose parameters are numbers, and only those have probabilities.
+
+    ``consistent`` says whether the partitions of n rows are those of n + 1 rows with one of them
+    taken away, as for rows that keep coming from one population.
+    """
+
+    consistent: ClassVar[bool]
+
+    @abstractmethod
+    def log_size(self, sizes: np.ndarray) -> np.ndarray:
+        """Return log f, the weight of a cluster, for sizes from 1."""
+
+    @abstractmethod
+    def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
+        """Return log h, the weight of one more cluster, for numbers of clusters from 0."""
+
+    @abstractmethod
+    def log_normalizer(self, n: int) -> float:
+        """Return log Z, the sum of the weights of all partitions of n rows."""
+
+    @abstractmethod
+    def expected_n_clusters(self, n: int) -> float:
+        """Return the expected number of clusters of n rows."""
+
+    @abstractmethod
+    def n_clusters_distribution(self, n: int) -> np.ndarray:
+        """Return the probability of each number of clusters of n rows, from 0 to n."""
+
+    @abstractmethod
+    def sample(self, n: int, random_state: Any = None) -> np.ndarray:
+        """Draw a partition of n rows: a label for each, numbered by first appearance."""
+
+    def log_join(self, sizes: np.ndarray) -> np.ndarray:
+        """Return log f(s + 1) / f(s), the weight of joining a cluster of s rows, from 1."""
+        return self.log_size(sizes + 1) - self.log_size(sizes)
+
+    def log_weight(self, sizes: ArrayLike) -> float:
+        """Return the log weight of a partition: its log probability without ``log_normalizer``.
+
+        Partitions of the same rows are compared by it, at the cost of their clusters alone.
+        """
+        sizes = check_sizes(sizes)
+        return float(self.log_size(sizes).sum() + self.log_open(np.arange(len(sizes))).sum())
+
+    def log_prob(self, labels: ArrayLike | None = None, *, sizes: ArrayLike | None = None) -> float:
+        """Return the log probability of a partition of rows.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,), optional
+            The cluster of each row, under any names.
+        sizes : array-like of shape (n_clusters,), optional
+            The size of each cluster, instead of labels.
+
+        Returns
+        -------
+        float
+            Minus infinity where the prior excludes the partition.
+        """
+        if (labels is None) == (sizes is None):
+            raise TypeError("give either labels or sizes")
+        if labels is not None:
+            sizes = np.unique(check_labels("labels", labels), return_counts=True)[1]
+        checked = check_sizes(sizes)  # type: ignore[arg-type]
+        if not len(checked):
+            return 0.0
+        return self.log_weight(checked) - self.log_normalizer(int(checked.sum()))
+
+    def log_predictive(self, sizes: ArrayLike) -> np.ndarray:
+        """Return the log probability that one more row joins each cluster, or opens one.
+
+        Parameters
+        ----------
+        sizes : array-like of shape (n_clusters,)
+            How many of the other rows each cluster has.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters + 1,)
+            The last entry is that of a new cluster; probabilities sum to 1. It is the row's
+            conditional distribution among all rows, itself included.
+        """
+        sizes = check_sizes(sizes)
+        alone = self.log_open(np.array([len(sizes)])) + self.log_size(np.array([1]))
+        weights = np.concatenate([self.log_join(sizes), alone])
+        return weights - logsumexp(weights)
+
+    def tables(self, n: int) -> Tables:
+        """Return the weights of sizes, of joining and of opening, for a sampler of n rows.
+
+        A sampler that has taken one row out adds ``join[s]`` to the log predictive of the row in a
+        cluster of s others, and ``open[k]`` to that in a new cluster besides k others.
+        """
+        n = check_count("n", n)
+        size = np.concatenate([[0.0], self.log_size(np.arange(1, n + 1))])
+        join = np.concatenate([[-np.inf], self.log_join(np.arange(1, n))])
+        return Tables(size, join, self.log_open(np.arange(n)) + size[1])
+
+    @property
+    def believed(self) -> dict[str, Hyperprior]:
+        """The parameters that are distributions, by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in named.items() if isinstance(value, Hyperprior)}
+
+    def draw_parameters(self, random_state: Any = None) -> Self:
+        """Draw every parameter that is a distribution; return a prior of numbers."""
+        believed = self.believed
+        if not believed:
+            return self
+        random = as_generator(random_state)
+        drawn: dict[str, Any] = {name: prior.draw(random) for name, prior in believed.items()}
+        return replace(self, **drawn)  # type: ignore[type-var]
+
+    def update_parameters(self, current: Self, sizes: ArrayLike, random_state: Any = None) -> Self:
+        """Take one step of a Markov chain on the parameters, given a partition.
+
+        Parameters
+        ----------
+        current : a prior of the same kind
+            The present parameters, all numbers: what ``draw_parameters`` or an earlier step gave.
+        sizes : array-like of shape (n_clusters,)
+            The sizes of the clusters.
+        random_state : int, RandomState, Generator or None
+            Where the draws come from.
+
+        Returns
+        -------
+        a prior of the same kind
+            With parameters that follow the posterior if the present ones do.
+        """
+        sizes = check_sizes(sizes)
+        random = as_generator(random_state)
+        for name, believed in self.believed.items():
+
+            def log_likelihood(value: float, name: str = name, held: Self = current) -> float:
+                return replace(held, **{name: value}).log_prob(sizes=sizes)  # type: ignore
+
+            value = slice_step(believed, log_likelihood, getattr(current, name), random)
+            current = replace(current, **{name: value})  # type: ignore[type-var]
+        return current
+
+    def log_prob_parameters(self, current: Self) -> float:
+        """Return the log density of the present parameters under their own priors."""
+        return sum(
+            believed.log_density(getattr(current, name)) for name, believed in self.believed.items()
+        )

@@ -1,0 +1,248 @@
+"""Parameters that are not known: what is believed of them, and draws given a partition.
+
+A parameter lives on a part of the line; sampling happens on the whole line, where no step leaves
+the domain. A slice sampler [2]_ serves every parameter; a concentration under a gamma prior has
+auxiliary variables that make its conditional a gamma distribution [1]_, here for any number of
+groups that share it [3]_.
+
+References
+----------
+.. [1] M. D. Escobar and M. West, "Bayesian density estimation and inference using mixtures",
+   JASA 90, 1995.
+.. [2] R. M. Neal, "Slice sampling", Annals of Statistics 31, 2003.
+.. [3] Y. W. Teh, M. I. Jordan, M. J. Beal and D. M. Blei, "Hierarchical Dirichlet processes",
+   JASA 101, 2006, appendix A.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaln, expit, gammaln, logit, xlog1py, xlogy
+from sklearn.utils import check_random_state
+
+# Draws and steps stay this far inside an open domain, where logarithms are finite.
+TINY = float(np.finfo(np.float64).tiny)
+BELOW_ONE = 1.0 - float(np.finfo(np.float64).epsneg)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise an error of one line unless a parameter is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r}")
+    if not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be finite; got {value}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise an error of one line unless a parameter is a finite number above 0."""
+    check_number(name, value)
+    if not value > 0:
+        raise ValueError(f"{name} must be positive; got {value}")
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator: the given one, or one seeded as scikit-learn's ``random_state`` says."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    seed = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(seed)
+
+
+class Hyperprior(ABC):
+    """What is believed of one parameter, and how its domain is stretched to the whole line."""
+
+    @abstractmethod
+    def log_density(self, value: float) -> float:
+        """Return the log density at a value inside the domain."""
+
+    @abstractmethod
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw a value."""
+
+    @abstractmethod
+    def to_line(self, value: float) -> float:
+        """Return the place of a value on the line."""
+
+    @abstractmethod
+    def from_line(self, place: float) -> tuple[float, float]:
+        """Return the value at a place, and the log of how fast values change there."""
+
+
+@dataclass(frozen=True)
+class Gamma(Hyperprior):
+    """A gamma prior on a positive parameter, of mean ``shape / rate``.
+
+    Parameters
+    ----------
+    shape : float, default=1.0
+        Small values allow parameters near 0.
+    rate : float, default=1.0
+        One over the scale.
+
+    Examples
+    --------
+    >>> from countless.priors import DirichletProcess, Gamma
+    >>> prior = DirichletProcess(alpha=Gamma(2.0, 4.0))
+    >>> draws = [prior.draw_parameters(seed).alpha for seed in range(500)]
+    >>> 0.4 < sum(draws) / 500 < 0.6
+    True
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("shape", self.shape)
+        check_positive("rate", self.rate)
+
+    def log_density(self, value: float) -> float:
+        """Return the log density at a positive value."""
+        constant = self.shape * np.log(self.rate) - gammaln(self.shape)
+        return float(constant + xlogy(self.shape - 1, value) - self.rate * value)
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw a positive value."""
+        return max(float(random.gamma(self.shape) / self.rate), TINY)
+
+    def to_line(self, value: float) -> float:
+        """Return the logarithm."""
+        return float(np.log(value))
+
+    def from_line(self, place: float) -> tuple[float, float]:
+        """Return the exponential, and its log derivative."""
+        return max(float(np.exp(min(place, 700.0))), TINY), place
+
+
+@dataclass(frozen=True)
+class Beta(Hyperprior):
+    """A beta prior on a parameter between 0 and 1, of mean ``a / (a + b)``.
+
+    Parameters
+    ----------
+    a, b : float, default=1.0
+        Both 1: any value is as likely as any other.
+
+    Examples
+    --------
+    >>> from countless.priors import Beta, Gamma, PitmanYor
+    >>> prior = PitmanYor(alpha=Gamma(), discount=Beta(1.0, 3.0))
+    >>> 0 < prior.draw_parameters(0).discount < 1
+    True
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("a", self.a)
+        check_positive("b", self.b)
+
+    def log_density(self, value: float) -> float:
+        """Return the log density at a value between 0 and 1."""
+        kernel = xlogy(self.a - 1, value) + xlog1py(self.b - 1, -value)
+        return float(kernel - betaln(self.a, self.b))
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw a value between 0 and 1."""
+        return float(np.clip(random.beta(self.a, self.b), TINY, BELOW_ONE))
+
+    def to_line(self, value: float) -> float:
+        """Return the log odds."""
+        return float(logit(value))
+
+    def from_line(self, place: float) -> tuple[float, float]:
+        """Return the logistic function, and its log derivative."""
+        slope = -np.logaddexp(0, place) - np.logaddexp(0, -place)
+        return float(np.clip(expit(place), TINY, BELOW_ONE)), float(slope)
+
+
+def slice_sample(
+    log_density: Callable[[float], float],
+    start: float,
+    random: np.random.Generator,
+    width: float = 1.0,
+) -> float:
+    """Take one step on the line that leaves a density as it is: step out, then shrink."""
+    level = log_density(start) - random.exponential()
+    if not np.isfinite(level):
+        raise ValueError(f"the density at {start} is not a positive number")
+    low = start - width * random.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        place = low + (high - low) * random.random()
+        if log_density(place) >= level:
+            return place
+        if place < start:
+            low = place
+        else:
+            high = place
+
+
+def slice_step(
+    believed: Hyperprior,
+    log_likelihood: Callable[[float], float],
+    value: float,
+    random: np.random.Generator,
+) -> float:
+    """Draw a parameter's next value given what is believed of it and what it explains."""
+
+    def log_density(place: float) -> float:
+        value, log_slope = believed.from_line(place)
+        return log_likelihood(value) + believed.log_density(value) + log_slope
+
+    return believed.from_line(slice_sample(log_density, believed.to_line(value), random))[0]
+
+
+def draw_concentration(
+    alpha: float,
+    believed: Gamma,
+    n_clusters: int,
+    n_rows: ArrayLike,
+    random: np.random.Generator,
+) -> float:
+    """Draw the next concentration of a Dirichlet process, given how many clusters it made.
+
+    Parameters
+    ----------
+    alpha : float
+        The present one.
+    believed : Gamma
+        Its prior.
+    n_clusters : int
+        How many clusters there are, in all groups together.
+    n_rows : int or array-like of shape (n_groups,)
+        How many rows each group has; all groups have their own draw from the process.
+    random : numpy.random.Generator
+        Where the draws come from.
+
+    Returns
+    -------
+    float
+        A draw that leaves the posterior of alpha as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.priors import Gamma
+    >>> from countless.priors.hyper import draw_concentration
+    >>> draw_concentration(1.0, Gamma(), 5, 100, np.random.default_rng(0)) > 0
+    True
+    """
+    rows = np.atleast_1d(np.asarray(n_rows, dtype=np.float64))
+    rows = rows[rows > 0]
+    kept = random.beta(alpha + 1, rows)
+    corrections = random.random(len(rows)) * (rows + alpha) < rows
+    shape = believed.shape + n_clusters - np.count_nonzero(corrections)
+    rate = believed.rate - np.log(kept).sum()
+    return Gamma(float(shape), float(rate)).draw(random)

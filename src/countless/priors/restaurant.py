@@ -1,0 +1,293 @@
+"""Rows that sit down one by one: the Dirichlet process, Pitman-Yor, and the finite Dirichlet.
+
+All three are one family in alpha and a discount d: a row joins a cluster of s others with weight
+s - d and opens one besides k others with weight alpha + k d. So f(s) = Gamma(s - d) / Gamma(1 - d),
+h(k) = alpha + k d, Z(n) = Gamma(alpha + n) / Gamma(alpha), and the k-th weight of the mixture is a
+Beta(1 - d, alpha + k d) share of what is left. The Dirichlet process has d = 0, and a Dirichlet
+distribution over K components d = -alpha / K, so that nothing opens beyond K.
+
+References
+----------
+.. [1] K. P. Murphy, "Machine Learning: A Probabilistic Perspective", section 25.2, 2012.
+.. [2] J. Pitman, "Combinatorial Stochastic Processes", section 3.2, 2006.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from countless.kernels.partitions import count_seated, seat_rows
+from countless.priors.base import PartitionPrior, check_count, check_sizes
+from countless.priors.hyper import (
+    Beta,
+    Gamma,
+    as_generator,
+    check_number,
+    check_positive,
+    draw_concentration,
+)
+
+
+class Restaurant(PartitionPrior):
+    """The Chinese restaurant of a concentration and a discount."""
+
+    consistent: ClassVar[bool] = True
+    alpha: float | Gamma
+
+    @abstractmethod
+    def _discount(self) -> float:
+        """Return what each cluster gives up of its weight, and a new one gains."""
+
+    def _most(self) -> float:
+        """Return how many clusters there can be."""
+        return np.inf
+
+    def _known(self) -> tuple[float, float]:
+        """Return alpha and the discount as numbers."""
+        for name, believed in self.believed.items():
+            raise ValueError(f"{name} is {believed}, not a number: call draw_parameters() first")
+        return float(self.alpha), self._discount()  # type: ignore[arg-type]
+
+    def log_size(self, sizes: np.ndarray) -> np.ndarray:
+        """Return log f, the weight of a cluster, for sizes from 1."""
+        _, discount = self._known()
+        return gammaln(sizes - discount) - gammaln(1 - discount)
+
+    def log_join(self, sizes: np.ndarray) -> np.ndarray:
+        """Return log f(s + 1) / f(s), the weight of joining a cluster of s rows, from 1."""
+        _, discount = self._known()
+        return np.log(sizes - discount)
+
+    def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
+        """Return log h, the weight of one more cluster, for numbers of clusters from 0.
+
+        The first cluster is certain to open, so where alpha is not positive its weight is 1.
+        """
+        alpha, discount = self._known()
+        weight = np.where(n_clusters < self._most(), alpha + discount * n_clusters, 0.0)
+        weight = np.where((n_clusters == 0) & (alpha <= 0), 1.0, weight)
+        with np.errstate(divide="ignore"):
+            return np.log(weight)
+
+    def log_normalizer(self, n: int) -> float:
+        """Return log Z, the sum of the weights of all partitions of n rows."""
+        n = check_count("n", n)
+        alpha, _ = self._known()
+        first = self.log_open(np.array([0]))[0]
+        return float(gammaln(alpha + n) - gammaln(alpha + 1) + first)
+
+    def expected_n_clusters(self, n: int) -> float:
+        """Return the expected number of clusters of n rows: the sum of each row's chance to open.
+
+        No term is negative, so it is exact to rounding, however small the discount.
+        """
+        n = check_count("n", n)
+        alpha, discount = self._known()
+        row = np.arange(1, n)
+        return float(1 + np.cumprod((alpha + discount + row - 1) / (alpha + row)).sum())
+
+    def n_clusters_distribution(self, n: int) -> np.ndarray:
+        """Return the probability of each number of clusters of n rows, from 0 to n."""
+        n = check_count("n", n)
+        _, discount = self._known()
+        shares = np.empty(n + 1)
+        count_seated(discount, np.exp(self.log_open(np.arange(n))), shares)
+        return shares
+
+    def sample(self, n: int, random_state: Any = None) -> np.ndarray:
+        """Draw a partition of n rows, seated one by one.
+
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        random_state : int, RandomState, Generator or None
+            Where the draws come from. Parameters that are distributions are drawn first.
+
+        Returns
+        -------
+        ndarray of int32 of shape (n,)
+            The cluster of each row, numbered by first appearance.
+        """
+        labels = np.empty(check_count("n", n), dtype=np.int32)
+        random = as_generator(random_state)
+        drawn = self.draw_parameters(random)
+        alpha, discount = drawn._known()
+        seat_rows(alpha, discount, min(drawn._most(), len(labels)), random, labels)
+        return labels
+
+    def weights(self, n: int, random_state: Any = None) -> np.ndarray:
+        """Draw the first n weights of the mixture by breaking a stick of length 1.
+
+        Parameters
+        ----------
+        n : int
+            How many weights; what they leave of 1 belongs to the others.
+        random_state : int, RandomState, Generator or None
+            Where the draws come from. Parameters that are distributions are drawn first.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the order in which clusters appear among rows: large ones tend to come first.
+        """
+        n = check_count("n", n)
+        random = as_generator(random_state)
+        drawn = self.draw_parameters(random)
+        alpha, discount = drawn._known()
+        weights = np.zeros(n)
+        broken = int(min(n, drawn._most()))
+        left = np.maximum(alpha + discount * np.arange(1, broken + 1), 0.0)
+        # Of two gamma draws, one for the piece and one for the rest: a rest of weight 0 is nothing.
+        piece, rest = random.gamma(1 - discount, size=broken), random.gamma(left)
+        if broken == drawn._most():
+            rest[-1] = 0.0
+        share = piece / (piece + rest)
+        weights[:broken] = share * np.concatenate([[1.0], np.cumprod(1 - share[:-1])])
+        return weights
+
+
+@dataclass(frozen=True)
+class DirichletProcess(Restaurant):
+    """The Chinese restaurant process: large clusters attract, and log(n) times alpha open.
+
+    Parameters
+    ----------
+    alpha : float or Gamma, default=1.0
+        The concentration: how strongly rows tend to open clusters. A ``Gamma`` lets the data
+        decide it.
+
+    Examples
+    --------
+    >>> from countless.priors import DirichletProcess
+    >>> prior = DirichletProcess(alpha=1.0)
+    >>> round(prior.expected_n_clusters(100), 2)
+    5.19
+    >>> prior.sample(10, random_state=0)
+    array([0, 1, 1, 0, 0, 1, 1, 1, 1, 0], dtype=int32)
+    >>> import numpy as np
+    >>> np.exp(prior.log_predictive([3, 1])).round(2)
+    array([0.6, 0.2, 0.2])
+    """
+
+    alpha: float | Gamma = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.alpha, Gamma):
+            check_positive("alpha", self.alpha)
+
+    def _discount(self) -> float:
+        return 0.0
+
+    def update_parameters(self, current: Self, sizes: ArrayLike, random_state: Any = None) -> Self:
+        """Draw alpha given a partition, by the auxiliary variables of Escobar and West.
+
+        Parameters
+        ----------
+        current : DirichletProcess
+            The present alpha, a number.
+        sizes : array-like of shape (n_clusters,)
+            The sizes of the clusters.
+        random_state : int, RandomState, Generator or None
+            Where the draws come from.
+
+        Returns
+        -------
+        DirichletProcess
+            With an alpha that follows the posterior if the present one does.
+        """
+        if not isinstance(self.alpha, Gamma):
+            return current
+        sizes = check_sizes(sizes)
+        alpha, _ = current._known()
+        random = as_generator(random_state)
+        drawn = draw_concentration(alpha, self.alpha, len(sizes), sizes.sum(), random)
+        return type(self)(drawn)
+
+
+@dataclass(frozen=True)
+class PitmanYor(Restaurant):
+    """A restaurant with a power law: about n to the power of the discount clusters, most small.
+
+    Parameters
+    ----------
+    alpha : float or Gamma
+        The concentration, above minus the discount.
+    discount : float or Beta
+        From 0, the Dirichlet process, to below 1, where nearly every row opens a cluster.
+
+    Examples
+    --------
+    >>> from countless.priors import PitmanYor
+    >>> prior = PitmanYor(alpha=1.0, discount=0.5)
+    >>> round(prior.expected_n_clusters(10_000))
+    224
+    >>> prior.weights(3, random_state=2).round(2).tolist()
+    [0.49, 0.24, 0.06]
+    """
+
+    alpha: float | Gamma
+    discount: float | Beta
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.discount, Beta):
+            check_number("discount", self.discount)
+            if not 0 <= self.discount < 1:
+                raise ValueError(f"discount must be from 0 to below 1; got {self.discount}")
+        if isinstance(self.alpha, Gamma):
+            return
+        check_number("alpha", self.alpha)
+        if isinstance(self.discount, Beta):
+            if self.alpha < 0:
+                raise ValueError(
+                    f"alpha must not be negative where the discount is unknown; got {self.alpha}"
+                )
+        elif not self.alpha > -self.discount:
+            raise ValueError(
+                f"alpha must be above minus the discount, {-self.discount}; got {self.alpha}"
+            )
+
+    def _discount(self) -> float:
+        return float(self.discount)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class FiniteDirichlet(Restaurant):
+    """At most so many clusters: a mixture whose weights are Dirichlet, alpha / K for each.
+
+    As K grows it becomes the Dirichlet process of the same alpha.
+
+    Parameters
+    ----------
+    alpha : float or Gamma
+        The concentration, shared out among the components.
+    n_components : int
+        How many components there are; some of them may have no rows.
+
+    Examples
+    --------
+    >>> from countless.priors import FiniteDirichlet
+    >>> prior = FiniteDirichlet(alpha=1.0, n_components=4)
+    >>> prior.n_clusters_distribution(100).round(2)[:6].tolist()
+    [0.0, 0.03, 0.23, 0.46, 0.27, 0.0]
+    """
+
+    alpha: float | Gamma
+    n_components: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.alpha, Gamma):
+            check_positive("alpha", self.alpha)
+        check_count("n_components", self.n_components)
+
+    def _discount(self) -> float:
+        return -float(self.alpha) / self.n_components  # type: ignore[arg-type]
+
+    def _most(self) -> float:
+        return self.n_components
