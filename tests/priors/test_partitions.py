@@ -135,6 +135,8 @@ def test_tables_hold_what_the_methods_say(prior):
     np.testing.assert_allclose(predicted / predicted.sum(), np.exp(prior.log_predictive(sizes)))
     assert tables.join[0] == -np.inf
     assert tables.size[0] == 0
+    for table, longer in zip(tables, prior.tables(20), strict=True):
+        np.testing.assert_array_equal(table, longer[: len(table)])
     if not np.isfinite(prior.log_weight(sizes)):
         return
     openings = tables.open[: len(sizes)] - tables.size[1]

@@ -79,3 +79,8 @@ def test_a_constant_function_is_the_uniform_prior():
     np.testing.assert_allclose(weighted, uniform / uniform.sum())
     labels = [0, 1, 1]
     assert SizePrior(lambda size: 0.0).log_prob(labels) == UniformPartition().log_prob(labels)
+
+
+def test_a_function_may_take_any_power_of_sizes():
+    prior = SizePrior(lambda size: size**-2)
+    assert prior.log_weight([1, 2]) == 1.25

@@ -50,7 +50,8 @@ class Restaurant(PartitionPrior):
 
     def _known(self) -> tuple[float, float]:
         """Return alpha and the discount as numbers."""
-        for name, believed in self.believed.items():
+        if self.believed:
+            name, believed = next(iter(self.believed.items()))
             raise ValueError(f"{name} is {believed}, not a number: call draw_parameters() first")
         return float(self.alpha), self._discount()  # type: ignore[arg-type]
 

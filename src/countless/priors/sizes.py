@@ -94,9 +94,9 @@ class SizePrior(SizeWeights):
     Parameters
     ----------
     log_size_weight : callable
-        Takes an array of sizes and returns the log weight of each. Minus infinity forbids sizes
-        above some size; a lower limit needs low weights that are finite, so that rows can move
-        one at a time.
+        Takes an array of sizes, as floats, and returns the log weight of each. Minus infinity
+        forbids sizes above some size; a lower limit needs low weights that are finite, so that
+        rows can move one at a time.
 
     Examples
     --------
@@ -125,7 +125,8 @@ class SizePrior(SizeWeights):
 
     def log_size(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f, the weight of a cluster, for sizes from 1."""
-        given = np.asarray(self.log_size_weight(sizes), dtype=np.float64)
+        # As floats, which can be raised to any power.
+        given = np.asarray(self.log_size_weight(sizes.astype(np.float64)), dtype=np.float64)
         if given.shape not in ((), sizes.shape):
             raise ValueError(
                 f"log_size_weight must return one log weight for each size; "
