@@ -39,8 +39,8 @@ $ countless fit shared/folder --dask tcp://scheduler:8786
 $ countless predict big-clusters/model.zip new.parquet --out-of-core --out new-labels.csv
 ```
 
-`--out-of-core` reads an npy, Parquet or text file, or a folder of Parquet files, block by block. The
-table is looked at once, then clustered from a copy of the prepared rows in the temporary folder
+`--out-of-core` reads an npy, Parquet or text file, or a folder of Parquet files, block by block.
+The table is looked at once, then clustered from a copy of the prepared rows in the temporary folder
 (`TMPDIR`); an npy file whose columns are used as they are is clustered where it is. In memory are
 some blocks and, for each row, its label, and its weight where there is one. The answer is that of
 the table in memory, but for the last digits of a scale.
@@ -62,14 +62,14 @@ the file; it is gone when the run is done.
 $ sensor | countless fit - --stream --block-rows 5000 --out sensor
 ```
 
-Every block of rows is taken in, and its labels are written to `labels.csv.part`, before the next one
-is read; what is kept of the rows is bounded. When the input ends, or after Ctrl-C or SIGTERM, the
-labels get the name `labels.csv`, and `model.zip` and `run.json` are written.
+Every block of rows is taken in, and its labels are written to `labels.csv.part`, before the next
+one is read; what is kept of the rows is bounded. When the input ends, or after Ctrl-C or SIGTERM,
+the labels get the name `labels.csv`, and `model.zip` and `run.json` are written.
 
-The first block decides what the columns are, their scale, what fills gaps and, unless `--penalty` is
-a number, the penalty: make it large enough to speak for the rest. An id never changes its meaning;
-one that is no longer in the model became part of another cluster. A row that cannot be used ends the
-stream with exit code 2, and the blocks before it are kept.
+The first block decides what the columns are, their scale, what fills gaps and, unless `--penalty`
+is a number, the penalty: make it large enough to speak for the rest. An id never changes its
+meaning; one that is no longer in the model became part of another cluster. A row that cannot be
+used ends the stream with exit code 2, and the blocks before it are kept.
 
 `python -m countless` is the same command. The rest of this page is what `--help` prints.
 """

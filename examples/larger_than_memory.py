@@ -1,7 +1,7 @@
 """Cluster a file that is never in memory as a whole.
 
-Run ``python examples/larger_than_memory.py [ROWS]``. Rows are written to a .npy file piece by piece,
-and clustered from there; the answer is that of the same rows in memory, to the last bit.
+Run ``python examples/larger_than_memory.py [ROWS]``. Rows are written to a .npy file piece by
+piece, and clustered from there; the answer is that of the same rows in memory, to the last bit.
 """
 
 import sys

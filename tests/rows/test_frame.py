@@ -45,7 +45,7 @@ def test_sums_have_the_same_bits_in_any_order(X, scale, seed):
         for part in np.array_split(order, 4):
             if len(part):
                 block = rows.pick(part)
-                piece = again.fresh()
+                piece = again.maker()()
                 add_rows(block.form, block.weight, labels[part], frame.scale, *piece)
                 again.absorb(piece)
     np.testing.assert_array_equal(whole.weight, again.weight)

@@ -282,9 +282,10 @@ def relabel_block(block: Block, held, number: np.ndarray) -> None:
 
 def rehome_block(block: Block, held, message) -> None:
     """Give rows without a cluster, which have no weight, to the nearest."""
+    form, products = message
     ids = np.flatnonzero(held["labels"] < 0)
-    limit = np.broadcast_to(np.int64(len(message[1].slope)), len(ids))
-    compare(block, held, ids, *message, 0, limit, np.inf)
+    limit = np.broadcast_to(np.int64(len(products.slope)), len(ids))
+    compare(block, held, ids, form, products, 0, limit, np.inf)
 
 
 def adopt_block(block: Block, held, message) -> None:

@@ -16,10 +16,6 @@ from countless.rows import Block, Rows
 from countless.rows.block import join
 from countless.rows.survey import hash_uniform
 
-# Far rows that are settled one after the other before the others are compared with what they
-# opened.
-SETTLE_AT_ONCE = 64
-
 
 class Openers(NamedTuple):
     """The rows that open clusters, in the order in which they do."""
@@ -54,13 +50,13 @@ def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Op
     opened = None
     rows.extend(state, {"far": (np.bool_, False)})
     while True:
-        message = (rows.frame, order, seed, penalty, opened)
+        message = (rows.frame, order, seed, penalty, opened, rows.settle_at_once)
         found = [part for part in rows.run(waiting_block, state, message) if len(part.row)]
         if not found:
             break
         key = np.concatenate([part.key for part in found])
         row = np.concatenate([part.row for part in found])
-        first = np.lexsort((row, key))[:SETTLE_AT_ONCE]
+        first = np.lexsort((row, key))[: rows.settle_at_once]
         block = join([part.block for part in found]).pick(first)
         opens = np.empty(len(first), dtype=np.int64)
         points = block.points()
@@ -76,7 +72,7 @@ def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Op
 
 def waiting_block(block: Block, held, message) -> Waiting:
     """Compare far rows with the clusters opened last, and return the first that stay far."""
-    frame, order, seed, penalty, opened = message
+    frame, order, seed, penalty, opened, at_once = message
     far = held["far"]
     if opened is None:
         far[:] = held["marked"]
@@ -84,5 +80,5 @@ def waiting_block(block: Block, held, message) -> Waiting:
         reach_far(block.form, block.weight, frame.centers(opened), len(opened), penalty, far)
     ids = np.flatnonzero(far)
     key = Openers.key_of(block, held, order, seed)[ids]
-    first = np.argsort(key, kind="stable")[:SETTLE_AT_ONCE]
+    first = np.argsort(key, kind="stable")[:at_once]
     return Waiting(key[first], block.start + ids[first], block.pick(ids[first]))

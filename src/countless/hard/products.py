@@ -56,7 +56,7 @@ class Products:
             self.basis = self.basis.astype(np.float32)
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
         # SciPy's sparse product would copy a transposed view at every call.
-        self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else self.slope.T
+        self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else None
 
     def scores(self, block: Block, ids: np.ndarray) -> Scores:
         """Compare some rows of a block with all centers."""
@@ -70,7 +70,7 @@ class Products:
             # The rest is the root of a difference, so it can be off by the root of what rounding
             # leaves.
             error += 4 * np.sqrt(rounding) * tile.length * self.outside
-        score = values @ self._right
+        score = values @ (self.slope.T if self._right is None else self._right)
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)
 

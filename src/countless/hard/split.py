@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +35,8 @@ class Spread(NamedTuple):
     def of_nothing(cls, n_clusters: int) -> Spread:
         return cls(np.full(n_clusters, -1), np.zeros(n_clusters), np.zeros(n_clusters))
 
-    def fresh(self) -> Spread:
-        return self.of_nothing(len(self.cost))
+    def maker(self) -> Callable[[], Spread]:
+        return partial(Spread.of_nothing, len(self.cost))
 
     def absorb(self, other: Spread) -> None:
         first = (other.farthest < self.farthest) | (self.farthest < 0)

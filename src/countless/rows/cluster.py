@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import dask
 import dask.array as da
+import dask.config
 import numpy as np
+from dask.base import annotate
 from dask.delayed import delayed
 
 from countless.rows.block import Block, make_block
@@ -47,6 +48,7 @@ class ClusterRows(Rows):
     """A Dask array or data frame on a cluster."""
 
     is_sparse = False
+    settle_at_once = 512
 
     def __init__(self, X: Any, weight: Any, divergence, client, n_threads: int, pool):
         array = well_cut(dask_array(X), sum(client.nthreads().values()))
@@ -61,14 +63,16 @@ class ClusterRows(Rows):
         ends = np.cumsum(array.chunks[0])
         starts = ends - array.chunks[0]
         self.spans = [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+        # Each chunk has a worker, so that steps go to the rows and not rows to steps.
+        workers = [name for name, threads in client.nthreads().items() for _ in range(threads)]
+        n_chunks = len(self.spans)
+        self._workers = [workers[i * len(workers) // n_chunks] for i in range(n_chunks)]
         weight = in_steps(weight, self.n_rows)
         parts = [None if weight is None else weight[start:stop] for start, stop in self.spans]
         chunks = array.to_delayed().ravel()
-        self._blocks = client.compute(
-            [
-                _task(_build)(start, chunk, part, divergence)
-                for (start, _), chunk, part in zip(self.spans, chunks, parts, strict=True)
-            ]
+        starts = [start for start, _ in self.spans]
+        self._blocks = self._compute(
+            self._tasks(_build, starts, chunks, parts, [divergence] * n_chunks)
         )
 
     def hold(self, fields: Fields) -> State:
@@ -89,8 +93,7 @@ class ClusterRows(Rows):
         else:
             sizes = tuple(stop - start for start, stop in self.spans)
             parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
-        with _large_graphs():
-            state.parts = self._map(_put, state.parts, [name] * len(parts), parts)
+        state.parts = self._map(_put, state.parts, [name] * len(parts), parts)
 
     def pieces(self, state: State, name: str) -> Iterator[np.ndarray]:
         for each in state.parts:
@@ -108,21 +111,21 @@ class ClusterRows(Rows):
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
         # A task gives the message, so that it, too, can be had again.
         told = _task(_give)(message)
-        fresh = None if into is None else _task(_give)(into.fresh())
-        blocks = self._blocks if data else self.spans
-        held = [None] * len(blocks) if state is None else state.parts
-        taken = [
-            _task(_take_step)(step, block, each, told, fresh)
-            for block, each in zip(blocks, held, strict=True)
-        ]
-        level = [_task(_answer)(each) for each in taken]
+        n_chunks = len(self.spans)
+        taken = self._tasks(
+            _take_step,
+            [step] * n_chunks,
+            self._blocks if data else self.spans,
+            [None] * n_chunks if state is None else state.parts,
+            [told] * n_chunks,
+            [None if into is None else into.maker()] * n_chunks,
+        )
+        level = self._tasks(_answer, taken)
         while len(level) > 1:
             groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
             level = [_task(_join_answers)(*group) for group in groups]
-        kept = [] if state is None else [_task(_state)(each) for each in taken]
-        # One graph: the scheduler takes about as long for a task that comes alone.
-        with _large_graphs():
-            last, *parts = self._client.compute([*level, *kept], optimize_graph=False)
+        kept = [] if state is None else self._tasks(_state, taken)
+        last, *parts = self._compute([*level, *kept])
         if state is not None:
             state.parts = parts
         found, sums = last.result()
@@ -130,12 +133,25 @@ class ClusterRows(Rows):
             into.absorb(sums)
         return found
 
+    def _tasks(self, function, *parts) -> list:
+        """Return a task for each chunk, for the worker that has its rows unless that is gone."""
+        tasks = []
+        for worker, *arguments in zip(self._workers, *parts, strict=True):
+            with annotate(workers=[worker], allow_other_workers=True):
+                tasks.append(_task(function)(*arguments))
+        return tasks
+
+    def _compute(self, tasks: list) -> list:
+        # One graph: the scheduler takes about as long for a task that comes alone.
+        with _large_graphs():
+            return self._client.compute(tasks, optimize_graph=False)
+
     def _map(self, function, *parts) -> list:
-        return self._client.map(function, *parts, pure=False)
+        return self._compute(self._tasks(function, *parts))
 
     def pick_from(self, wanted) -> list[Block]:
         blocks, ids = [self._blocks[number] for number, _ in wanted], [part for _, part in wanted]
-        return self._client.gather(self._map(Block.pick, blocks, ids))
+        return self._client.gather(self._client.map(Block.pick, blocks, ids, pure=False))
 
 
 def well_cut(array: Any, n_threads: int) -> Any:
@@ -194,13 +210,13 @@ def _held(held: Held, name: str) -> np.ndarray:
     return held[name]
 
 
-def _take_step(step, block, held, message, fresh):
+def _take_step(step, block, held, message, make_sums):
     """Take a step on copies, so that it can be taken again."""
     block = block if isinstance(block, Block) else nowhere(*block)
     held = {name: values.copy() for name, values in (held or {}).items()}
-    if fresh is None:
+    if make_sums is None:
         return held, step(block, held, message), None
-    sums = fresh.fresh()
+    sums = make_sums()
 
     @contextmanager
     def borrow():
@@ -223,7 +239,7 @@ def _join_answers(*parts):
     answers = [answer for found, _ in parts for answer in found]
     if parts[0][1] is None:
         return answers, None
-    total = parts[0][1].fresh()
+    total = parts[0][1].maker()()
     for _, sums in parts:
         total.absorb(sums)
     return answers, total

@@ -34,6 +34,7 @@ class DiskRows(ThreadedRows):
     """
 
     is_sparse = False
+    settle_at_once = 512
 
     def __init__(self, table: FlatFile, weight, divergence, folder: Path, n_threads: int, pool):
         super().__init__(*table.shape, n_threads, pool)

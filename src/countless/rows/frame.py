@@ -7,6 +7,8 @@ the same bits, and a row that leaves a cluster leaves nothing behind.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +30,15 @@ class Summary(NamedTuple):
     weight: np.ndarray  # (n_clusters,) int64
     total: np.ndarray  # (n_clusters, n_features) int64, as seen from the origin
 
-    def fresh(self) -> Summary:
-        """Return an empty summary of the same size."""
-        return Summary(np.zeros_like(self.weight), np.zeros_like(self.total))
+    @classmethod
+    def of_nothing(cls, n_clusters: int, n_features: int) -> Summary:
+        """Return a summary of clusters that hold nothing."""
+        total = np.zeros((n_clusters, n_features), dtype=np.int64)
+        return cls(np.zeros(n_clusters, dtype=np.int64), total)
+
+    def maker(self) -> Callable[[], Summary]:
+        """Return what makes an empty summary of the same size; it is small to send."""
+        return partial(Summary.of_nothing, *self.total.shape)
 
     def absorb(self, other: Summary) -> None:
         """Add another summary to this one."""
@@ -97,8 +105,7 @@ class Frame(NamedTuple):
 
     def empty(self, n_clusters: int) -> Summary:
         """Return a summary of clusters that hold nothing."""
-        total = np.zeros((n_clusters, self.n_features), dtype=np.int64)
-        return Summary(np.zeros(n_clusters, dtype=np.int64), total)
+        return Summary.of_nothing(n_clusters, self.n_features)
 
     def weights(self, summary: Summary) -> np.ndarray:
         """Return the weight of each cluster."""

@@ -61,6 +61,9 @@ class Rows(ABC):
     n_bytes: int
     is_sparse: bool
     spans: list[tuple[int, int]]
+    # Far rows that settle which of them open clusters before all rows are looked at again: the
+    # dearer a look, the more.
+    settle_at_once = 64
     frame: Frame
     whole: Summary
     _pool: ThreadPoolExecutor | None
@@ -92,7 +95,7 @@ class Rows(ABC):
         """Take a step on every block and return the answers, in the order of the blocks.
 
         ``step(block, held, message)`` is a function at the top of a module. With ``into``, which
-        has ``fresh`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and
+        has ``maker`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and
         adds up in ``with borrow() as sums``. Without ``data`` the block has no rows in it.
         """
 
@@ -186,7 +189,7 @@ class _SharedSums:
     def __init__(self, into, n_threads: int, n_bytes: int):
         copies = min(n_threads, 1 + int(ROOM * n_bytes) // max(1, into.n_bytes))
         self._into = into
-        self._copies = [into.fresh() for _ in range(copies - 1)]
+        self._copies = [into.maker()() for _ in range(copies - 1)]
         self._free: SimpleQueue = SimpleQueue()
         for part in [into, *self._copies]:
             self._free.put(part)
