@@ -1,0 +1,204 @@
+"""What a sampler asks of the clusters of any model, and the loops that hold for all of them.
+
+The clusters of a model are a named tuple of arrays with room for so many clusters. Its first field,
+``statistics`` (room, width), adds up over rows; all other fields follow from it by ``refresh``.
+The functions below are chosen by the type of the named tuple when numba compiles the caller.
+``rows`` is a C-ordered array of floats, as ``BoundModel.rows`` makes it.
+"""
+
+from numba import njit
+from numba.extending import overload
+
+
+def refresh(clusters, c):
+    """Recompute what follows from ``clusters.statistics[c]``."""
+    raise NotImplementedError("compiled code only")
+
+
+def add_row(clusters, c, rows, i):
+    """Add row ``i`` to cluster ``c``."""
+    raise NotImplementedError("compiled code only")
+
+
+def remove_row(clusters, c, rows, i):
+    """Take row ``i`` out of cluster ``c``, which has it."""
+    raise NotImplementedError("compiled code only")
+
+
+def log_predictive(clusters, c, rows, i):
+    """Return the log density of row ``i`` given the rows of cluster ``c``; an empty one will do."""
+    raise NotImplementedError("compiled code only")
+
+
+def log_predictive_row(clusters, n_clusters, rows, i, own, out):
+    """Fill ``out[c]`` with the log density of row ``i`` given each of the first clusters.
+
+    ``own`` is the cluster that has the row, whose other rows are then meant, or -1. This is where
+    a sampler spends its time, so that clusters lie side by side for it.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+def log_predictive_without(clusters, c, rows, i):
+    """Return the log density of row ``i`` given the other rows of its own cluster ``c``.
+
+    A row that stays where it is then costs no update at all.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+def log_marginal(clusters, c):
+    """Return the log density of all rows of cluster ``c``, its parameters integrated out."""
+    raise NotImplementedError("compiled code only")
+
+
+def implement(clusters_type, **answers):
+    """Say which compiled function answers each question for clusters of this named tuple.
+
+    ``refresh``, ``add_row``, ``remove_row``, ``log_predictive``, ``log_predictive_without`` and
+    ``log_marginal`` must be there; without ``log_predictive_row`` one is made of the others.
+    """
+    answers.setdefault("log_predictive_row", None)
+    missing = _QUESTIONS.keys() ^ answers.keys()
+    if missing:
+        raise TypeError(
+            f"{clusters_type.__name__}: missing or unknown {', '.join(sorted(missing))}"
+        )
+    for name, answer in answers.items():
+        question = _QUESTIONS[name]
+        if name in ("refresh", "log_marginal"):
+            _register_for_cluster(question, clusters_type, answer)
+        elif name == "log_predictive_row":
+            _register_for_clusters(question, clusters_type, answer)
+        else:
+            _register_for_row(question, clusters_type, answer)
+
+
+_QUESTIONS = {
+    question.__name__: question
+    for question in (
+        refresh,
+        add_row,
+        remove_row,
+        log_predictive,
+        log_predictive_row,
+        log_predictive_without,
+        log_marginal,
+    )
+}
+
+
+def _is(clusters, clusters_type):
+    return getattr(clusters, "instance_class", None) is clusters_type
+
+
+def _named(answer, question, clusters_type):
+    # Compiled code is cached under this name: two answers under one would be taken for each other.
+    answer.__qualname__ = f"{question.__name__}_of_{clusters_type.__qualname__}"
+    return answer
+
+
+# numba reads the names of arguments, so that each number of them needs a function of its own.
+def _register_for_cluster(question, clusters_type, answer):
+    def forward(clusters, c):
+        return answer(clusters, c)
+
+    @overload(question)
+    def choose(clusters, c):
+        if _is(clusters, clusters_type):
+            return _named(forward, question, clusters_type)
+
+
+def _register_for_row(question, clusters_type, answer):
+    def forward(clusters, c, rows, i):
+        return answer(clusters, c, rows, i)
+
+    @overload(question)
+    def choose(clusters, c, rows, i):
+        if _is(clusters, clusters_type):
+            return _named(forward, question, clusters_type)
+
+
+def _register_for_clusters(question, clusters_type, answer):
+    def forward(clusters, n_clusters, rows, i, own, out):
+        answer(clusters, n_clusters, rows, i, own, out)
+
+    def one_by_one(clusters, n_clusters, rows, i, own, out):
+        for c in range(n_clusters):
+            out[c] = log_predictive(clusters, c, rows, i)
+        if own >= 0:
+            out[own] = log_predictive_without(clusters, own, rows, i)
+
+    @overload(question)
+    def choose(clusters, n_clusters, rows, i, own, out):
+        if _is(clusters, clusters_type):
+            return _named(one_by_one if answer is None else forward, question, clusters_type)
+
+
+@njit(nogil=True, cache=True)
+def set_statistics(
+    clusters,  # OUT
+    c,  # IN
+    statistics,  # IN (width,)
+):
+    """Give cluster ``c`` these statistics."""
+    for w in range(statistics.shape[0]):
+        clusters.statistics[c, w] = statistics[w]
+    refresh(clusters, c)
+
+
+@njit(nogil=True, cache=True)
+def clear(
+    clusters,  # OUT
+    c,  # IN
+):
+    """Empty cluster ``c``; nothing of its rows, not even a rounding error, stays behind."""
+    clusters.statistics[c] = 0.0
+    refresh(clusters, c)
+
+
+@njit(nogil=True, cache=True)
+def count_rows(
+    clusters,  # IN and OUT, cleared
+    rows,  # IN (n_rows, n_features)
+    labels,  # IN (n_rows,), a row with a negative label is left out
+):
+    """Add every row to the cluster that its label names."""
+    for i in range(rows.shape[0]):
+        if labels[i] >= 0:
+            add_row(clusters, labels[i], rows, i)
+
+
+@njit(nogil=True, cache=True)
+def log_marginals(
+    clusters,  # IN a place to work, at least one cluster
+    statistics,  # IN (n_sets, width)
+    out,  # OUT (n_sets,)
+):
+    """Find the log marginal likelihood of each set of statistics."""
+    for m in range(statistics.shape[0]):
+        set_statistics(clusters, 0, statistics[m])
+        out[m] = log_marginal(clusters, 0)
+
+
+@njit(nogil=True, cache=True)
+def log_predictives(
+    clusters,  # IN a place to work, at least one cluster
+    statistics,  # IN (n_sets, width)
+    rows,  # IN (n_rows, n_features)
+    out,  # OUT (n_rows, n_sets)
+):
+    """Find the log predictive density of each row given each set of statistics."""
+    for m in range(statistics.shape[0]):
+        set_statistics(clusters, 0, statistics[m])
+        for i in range(rows.shape[0]):
+            out[i, m] = log_predictive(clusters, 0, rows, i)
+
+
+@njit(nogil=True, cache=True)
+def refresh_all(
+    clusters,  # OUT
+):
+    """Recompute what follows from the statistics of every cluster."""
+    for c in range(clusters.statistics.shape[0]):
+        refresh(clusters, c)

@@ -1,0 +1,253 @@
+"""Clusters of the normal-inverse-Wishart model, with a Cholesky factor that follows the rows.
+
+Statistics of a cluster: the number of rows, their sum, and the lower triangle of the sum of their
+outer products. The posterior has strength ``kappa = kappa0 + n``, mean ``m``, freedom ``nu0 + n``
+and scale ``Psi``; adding a row ``x`` adds ``kappa / (kappa + 1) (x - m) (x - m)'`` to ``Psi``.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from countless.kernels import models
+from countless.kernels.cholesky import downdate, factorize, squared_length, update
+
+# After so many rank-one changes a factor is computed afresh from the sums.
+CHANGES_BEFORE_REFRESH = 256
+# A downdate that leaves less of a squared pivot than this would lose half of the digits.
+LEAST_SHARE = 1e-7
+
+_LOG_PI = math.log(math.pi)
+# What is kept for the predictive densities with all rows, and with one row less.
+_CONSTANT, _POWER, _RATIO, _CONSTANT_WITHOUT, _POWER_WITHOUT, _RATIO_WITHOUT, _LOG_DET = range(7)
+
+
+class GaussianClusters(NamedTuple):
+    """Clusters with full covariances."""
+
+    statistics: np.ndarray  # (room, 1 + d + d (d + 1) / 2)
+    prior_mean: np.ndarray  # (d,)
+    prior_scale: np.ndarray  # (d, d)
+    prior_pivots: np.ndarray  # (d,) the diagonal of its factor
+    prior: np.ndarray  # (3,) kappa0, nu0, log |Psi0|
+    mean: np.ndarray  # (room, d)
+    factor: np.ndarray  # (room, d, d), see cholesky.py
+    side_means: np.ndarray  # (d, room) the means, clusters side by side
+    side_factors: np.ndarray  # (d (d + 1) / 2, room) the factors, one over their diagonals
+    terms: np.ndarray  # (7, room)
+    changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
+    work: np.ndarray  # (d,)
+    side_work: np.ndarray  # (d, room)
+
+
+@njit(nogil=True, cache=True)
+def _set_terms(clusters, c):
+    """Follow a change of the factor, the mean and the number of rows."""
+    d = clusters.mean.shape[1]
+    n = clusters.statistics[c, 0]
+    kappa = clusters.prior[0] + n
+    nu = clusters.prior[1] + n
+    factor, side = clusters.factor, clusters.side_factors
+    log_det = 0.0
+    place = 0
+    for j in range(d):
+        clusters.side_means[j, c] = clusters.mean[c, j]
+        log_det += math.log(factor[c, j, j])
+        side[place, c] = 1.0 / factor[c, j, j]
+        for i in range(j + 1, d):
+            side[place + i - j, c] = factor[c, j, i]
+        place += d - j
+    log_det *= 2.0
+    terms = clusters.terms
+    same = -0.5 * d * _LOG_PI - 0.5 * log_det
+    above = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * (nu - d + 1.0))
+    terms[_CONSTANT, c] = same + above + 0.5 * d * math.log(kappa / (kappa + 1.0))
+    terms[_POWER, c] = 0.5 * (nu + 1.0)
+    terms[_RATIO, c] = kappa / (kappa + 1.0)
+    terms[_LOG_DET, c] = log_det
+    if n > 0.5:
+        above = math.lgamma(0.5 * nu) - math.lgamma(0.5 * (nu - d))
+        terms[_CONSTANT_WITHOUT, c] = same + above + 0.5 * d * math.log((kappa - 1.0) / kappa)
+        terms[_POWER_WITHOUT, c] = 0.5 * (nu - 1.0)
+        terms[_RATIO_WITHOUT, c] = kappa / (kappa - 1.0)
+
+
+@njit(nogil=True, cache=True)
+def _refresh(clusters, c):
+    d = clusters.mean.shape[1]
+    sums = clusters.statistics[c]
+    kappa0 = clusters.prior[0]
+    kappa = kappa0 + sums[0]
+    mean = clusters.mean[c]
+    for j in range(d):
+        mean[j] = (kappa0 * clusters.prior_mean[j] + sums[1 + j]) / kappa
+    # About the posterior mean: no difference of two large squares is left to the last step.
+    place = 1 + d
+    for i in range(d):
+        for j in range(i + 1):
+            from_rows = (
+                sums[place]
+                - sums[1 + i] * mean[j]
+                - mean[i] * sums[1 + j]
+                + sums[0] * mean[i] * mean[j]
+            )
+            from_prior = (
+                kappa0 * (clusters.prior_mean[i] - mean[i]) * (clusters.prior_mean[j] - mean[j])
+            )
+            clusters.factor[c, j, i] = clusters.prior_scale[i, j] + from_rows + from_prior
+            place += 1
+    clusters.changes[c] = 0
+    factorize(clusters.factor[c], clusters.prior_pivots)
+    _set_terms(clusters, c)
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_to_sums(sums, row, sign):
+    d = row.shape[0]
+    sums[0] += sign
+    place = 1 + d
+    for i in range(d):
+        value = sign * row[i]
+        sums[1 + i] += value
+        for j in range(i + 1):
+            sums[place + j] += value * row[j]
+        place += i + 1
+
+
+@njit(nogil=True, cache=True)
+def _add_row(clusters, c, rows, i):
+    d = rows.shape[1]
+    kappa = clusters.prior[0] + clusters.statistics[c, 0]
+    _add_to_sums(clusters.statistics[c], rows[i], 1.0)
+    if clusters.changes[c] >= CHANGES_BEFORE_REFRESH:
+        _refresh(clusters, c)
+        return
+    stretch = math.sqrt(kappa / (kappa + 1.0))
+    for j in range(d):
+        difference = rows[i, j] - clusters.mean[c, j]
+        clusters.work[j] = stretch * difference
+        clusters.mean[c, j] += difference / (kappa + 1.0)
+    update(clusters.factor[c], clusters.work)
+    clusters.changes[c] += 1
+    _set_terms(clusters, c)
+
+
+@njit(nogil=True, cache=True)
+def _remove_row(clusters, c, rows, i):
+    d = rows.shape[1]
+    kappa = clusters.prior[0] + clusters.statistics[c, 0]
+    if clusters.statistics[c, 0] < 1.5:
+        clusters.statistics[c] = 0.0
+        _refresh(clusters, c)
+        return
+    _add_to_sums(clusters.statistics[c], rows[i], -1.0)
+    if clusters.changes[c] >= CHANGES_BEFORE_REFRESH:
+        _refresh(clusters, c)
+        return
+    stretch = math.sqrt(kappa / (kappa - 1.0))
+    for j in range(d):
+        difference = rows[i, j] - clusters.mean[c, j]
+        clusters.work[j] = stretch * difference
+        clusters.mean[c, j] -= difference / (kappa - 1.0)
+    if not downdate(clusters.factor[c], clusters.work, LEAST_SHARE):
+        _refresh(clusters, c)
+        return
+    clusters.changes[c] += 1
+    _set_terms(clusters, c)
+
+
+@njit(nogil=True, cache=True)
+def _squared_distance(mean, factor, work, c, rows, i):
+    for j in range(rows.shape[1]):
+        work[j] = rows[i, j] - mean[c, j]
+    return squared_length(factor[c], work)
+
+
+@njit(nogil=True, cache=True)
+def _log_predictive(clusters, c, rows, i):
+    squared = _squared_distance(clusters.mean, clusters.factor, clusters.work, c, rows, i)
+    terms = clusters.terms
+    return terms[_CONSTANT, c] - terms[_POWER, c] * math.log(1.0 + terms[_RATIO, c] * squared)
+
+
+@njit(nogil=True, cache=True)
+def _own_density(clusters, c, rows, i, squared):
+    """Return the log density of a row given the others of its cluster.
+
+    It follows from the posterior with the row, unless too few digits would be left.
+    """
+    terms = clusters.terms
+    remaining = 1.0 - terms[_RATIO_WITHOUT, c] * squared
+    if clusters.statistics[c, 0] > 1.5 and remaining > LEAST_SHARE:
+        return terms[_CONSTANT_WITHOUT, c] + terms[_POWER_WITHOUT, c] * math.log(remaining)
+    _remove_row(clusters, c, rows, i)
+    result = _log_predictive(clusters, c, rows, i)
+    _add_row(clusters, c, rows, i)
+    return result
+
+
+@njit(nogil=True, cache=True)
+def _log_predictive_without(clusters, c, rows, i):
+    squared = _squared_distance(clusters.mean, clusters.factor, clusters.work, c, rows, i)
+    return _own_density(clusters, c, rows, i, squared)
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _squared_distances(means, factors, work, n_clusters, rows, i, out):
+    """Solve the triangular systems of all clusters side by side."""
+    d = rows.shape[1]
+    for c in range(n_clusters):
+        out[c] = 0.0
+    for j in range(d):
+        for c in range(n_clusters):
+            work[j, c] = rows[i, j] - means[j, c]
+    place = 0
+    for j in range(d):
+        for c in range(n_clusters):
+            solved = work[j, c] * factors[place, c]
+            work[j, c] = solved
+            out[c] += solved * solved
+        place += 1
+        for k in range(j + 1, d):
+            for c in range(n_clusters):
+                work[k, c] -= work[j, c] * factors[place, c]
+            place += 1
+
+
+@njit(nogil=True, cache=True)
+def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
+    means, factors = clusters.side_means, clusters.side_factors
+    _squared_distances(means, factors, clusters.side_work, n_clusters, rows, i, out)
+    of_own = out[own] if own >= 0 else 0.0
+    terms = clusters.terms
+    for c in range(n_clusters):
+        ratio = terms[_RATIO, c]
+        out[c] = terms[_CONSTANT, c] - terms[_POWER, c] * math.log(1.0 + ratio * out[c])
+    if own >= 0:
+        out[own] = _own_density(clusters, own, rows, i, of_own)
+
+
+@njit(nogil=True, cache=True)
+def _log_marginal(clusters, c):
+    d = clusters.mean.shape[1]
+    kappa0, nu0, log_det0 = clusters.prior[0], clusters.prior[1], clusters.prior[2]
+    n = clusters.statistics[c, 0]
+    total = -0.5 * n * d * _LOG_PI + 0.5 * d * math.log(kappa0 / (kappa0 + n))
+    total += 0.5 * nu0 * log_det0 - 0.5 * (nu0 + n) * clusters.terms[_LOG_DET, c]
+    for j in range(d):
+        total += math.lgamma(0.5 * (nu0 + n - j)) - math.lgamma(0.5 * (nu0 - j))
+    return total
+
+
+models.implement(
+    GaussianClusters,
+    refresh=_refresh,
+    add_row=_add_row,
+    remove_row=_remove_row,
+    log_predictive=_log_predictive,
+    log_predictive_row=_log_predictive_row,
+    log_predictive_without=_log_predictive_without,
+    log_marginal=_log_marginal,
+)

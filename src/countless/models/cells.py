@@ -1,0 +1,175 @@
+"""Models that treat every column on its own: any kinds of columns, and gaps that drop out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.kernels.models_cells import FIXED, NUMBER, CellClusters
+from countless.models.checks import columns_of
+from countless.models.families import Family, Parameters, add_slopes
+from countless.models.hyper import Hyper, join_hypers
+from countless.models.protocol import BoundModel, Model
+
+
+class Block(NamedTuple):
+    """Columns of one kind and width, with the hyperparameters that they share or have each."""
+
+    family: Family
+    columns: np.ndarray  # (n_columns,)
+    hyper: Hyper
+    places: np.ndarray  # (n_columns, n_hyper of a column): which of the hyperparameters
+    levels: np.ndarray | None = None  # what the codes of a category mean
+    prefix: str = ""  # before the names of its parameters
+
+
+class ColumnModel(Model, ABC):
+    """A model that can stand for one column of a table as well as for all of them."""
+
+    @abstractmethod
+    def encode(self, values: np.ndarray, column: int, levels: np.ndarray | None) -> np.ndarray:
+        """Return a column as floats, gaps as NaN, or say which cell is wrong."""
+
+    @abstractmethod
+    def blocks(self, values: Sequence[np.ndarray], columns: Sequence[int]) -> list[Block]:
+        """Return the blocks that model these columns of a table."""
+
+    def bind(self, X: Any) -> BoundCells:
+        """Return the model of the columns of ``X``, all hyperparameters set."""
+        columns = columns_of(X)
+        return bind_blocks(
+            [(self, block) for block in self.blocks(columns, range(len(columns)))], columns
+        )
+
+
+def bind_blocks(
+    parts: Sequence[tuple[ColumnModel, Block]], columns: Sequence[np.ndarray]
+) -> BoundCells:
+    """Return the model of a table whose columns the blocks share out among them."""
+    return BoundCells([part for part, _ in parts], [block for _, block in parts], columns)
+
+
+class BoundCells(BoundModel):
+    """Independent models of given columns."""
+
+    def __init__(self, encoders, blocks: list[Block], columns):
+        self.encoders = encoders
+        self.blocks = blocks
+        self.hyper = join_hypers([block.hyper for block in blocks])
+        self.n_features = len(columns)
+        self.origin = np.zeros(self.n_features)
+        self.kind = np.empty(self.n_features, dtype=np.int64)
+        widths = np.empty(self.n_features, dtype=np.int64)
+        for encoder, block in zip(encoders, blocks, strict=True):
+            self.kind[block.columns] = block.family.kind
+            widths[block.columns] = block.family.prior(block.hyper.value[block.places]).shape[1]
+            if block.family.kind in (NUMBER, FIXED):
+                for j in block.columns:
+                    self.origin[j] = _mean(encoder.encode(columns[j], j, None))
+        self.start = np.concatenate([[0], np.cumsum(widths)])
+        self.width = int(self.start[-1])
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self.prior = np.empty(self.width)
+        first = 0
+        self._places = []  # of each block: its stretches (n_columns, width), its first hyper
+        for block in self.blocks:
+            hyper = self.hyper.value[first + block.places].copy()
+            if block.family.kind in (NUMBER, FIXED):
+                hyper[:, 0] -= self.origin[block.columns]
+            stretch = block.family.prior(hyper)
+            places = self.start[block.columns][:, None] + np.arange(stretch.shape[1])
+            self.prior[places] = stretch
+            self._places.append((places, first))
+            first += len(block.hyper.value)
+
+    def rows(self, X: Any) -> np.ndarray:
+        """Return codes and numbers, these seen from the mean of the table that was bound."""
+        columns = columns_of(X)
+        if len(columns) != self.n_features:
+            raise ValueError(f"X has {len(columns)} columns; the model has {self.n_features}")
+        small = all(column.dtype == np.float32 for column in columns)
+        rows = np.empty((len(columns[0]), self.n_features), np.float32 if small else np.float64)
+        for encoder, block in zip(self.encoders, self.blocks, strict=True):
+            for j in block.columns:
+                rows[:, j] = encoder.encode(columns[j], j, block.levels) - self.origin[j]
+        return rows
+
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in the form that they came in; an object array where it has levels."""
+        if all(block.levels is None for block in self.blocks):
+            return rows + self.origin
+        table = (rows + self.origin).astype(object)
+        for block in self.blocks:
+            if block.levels is not None:
+                for j in block.columns:
+                    seen = ~np.isnan(rows[:, j])
+                    table[seen, j] = block.levels[rows[seen, j].astype(np.intp)]
+        return table
+
+    def _room(self, room: int) -> CellClusters:
+        return CellClusters(
+            statistics=np.zeros((room, self.width)),
+            prior=self.prior,
+            terms=np.zeros((self.width, room)),
+            kind=self.kind,
+            start=self.start,
+            columns=np.arange(self.n_features),
+        )
+
+    def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
+        statistics = np.asarray(statistics, dtype=np.float64)
+        out = np.zeros((*statistics.shape[:-1], len(self.hyper.value)))
+        for block, (places, first) in zip(self.blocks, self._places, strict=True):
+            slopes = block.family.gradient(statistics[..., places], self.prior[places])
+            add_slopes(slopes, first + block.places, out)
+        return out
+
+    def draw_parameters(self, statistics: np.ndarray, rng: np.random.Generator) -> Parameters:
+        """Draw the parameters of each cluster; each array is (n_clusters, n_columns, ...)."""
+        statistics = np.atleast_2d(statistics)
+        parameters = {}
+        for block, (places, _) in zip(self.blocks, self._places, strict=True):
+            drawn = block.family.draw_parameters(statistics[:, places], self.prior[places], rng)
+            if "mean" in drawn:
+                drawn["mean"] = drawn["mean"] + self.origin[block.columns]
+            parameters.update({block.prefix + name: value for name, value in drawn.items()})
+        return parameters
+
+    def draw_rows(self, parameters: Parameters, rng: np.random.Generator) -> np.ndarray:
+        """Draw one row for each set of parameters, in the form that kernels take."""
+        drawn = [block.family.draw(self._of(block, parameters), rng) for block in self.blocks]
+        rows = np.empty((len(drawn[0]), self.n_features))
+        for block, values in zip(self.blocks, drawn, strict=True):
+            rows[:, block.columns] = values
+        return rows
+
+    def log_density(self, rows: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """Return the log density of rows given parameters, (n_rows, n_clusters)."""
+        total: Any = 0.0
+        for block in self.blocks:
+            values = rows[:, None, block.columns]
+            cells = block.family.log_density(values, self._of(block, parameters))
+            total = total + np.where(np.isnan(values), 0.0, cells).sum(axis=-1)
+        return total
+
+    def _of(self, block: Block, parameters: Parameters) -> Parameters:
+        """Return the parameters of a block, means as the kernels see them."""
+        own = {
+            name.removeprefix(block.prefix): value
+            for name, value in parameters.items()
+            if name.startswith(block.prefix)
+        }
+        if "mean" in own:
+            own["mean"] = own["mean"] - self.origin[block.columns]
+        return own
+
+
+def _mean(values: np.ndarray) -> float:
+    seen = values[~np.isnan(values)]
+    return float(np.mean(seen, dtype=np.float64)) if len(seen) else 0.0

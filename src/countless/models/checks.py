@@ -1,0 +1,83 @@
+"""What the models check first, with errors that name the row and column, or the parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def columns_of(X: Any) -> list[np.ndarray]:
+    """Return the columns of an array or of a data frame (pandas, polars)."""
+    if hasattr(X, "iloc"):
+        columns = [X.iloc[:, j].to_numpy() for j in range(X.shape[1])]
+    elif hasattr(X, "get_columns"):
+        columns = [column.to_numpy() for column in X.get_columns()]
+    else:
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X must have rows and columns; its shape is {X.shape}")
+        columns = list(X.T)
+    if not columns or not len(columns[0]):
+        raise ValueError(f"X has {len(columns)} columns and no rows; at least one row is needed")
+    return columns
+
+
+def refuse(bad: np.ndarray, values: np.ndarray, column: int, why: str) -> None:
+    """Raise a ValueError that names the first bad cell of a column, if there is one."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"X {why}: row {row}, column {column} has {values[row]}")
+
+
+def numbers(values: np.ndarray, column: int) -> np.ndarray:
+    """Return a column as floats, gaps as NaN; float32 stays float32."""
+    if values.dtype == np.float32:
+        result = values
+    else:
+        try:
+            result = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            result = np.array([_number(value, row, column) for row, value in enumerate(values)])
+    refuse(np.isinf(result), values, column, "contains infinity")
+    return result
+
+
+def _number(value: Any, row: int, column: int) -> float:
+    try:
+        return np.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"X has {value!r}, not a number: row {row}, column {column}") from None
+
+
+def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:
+    """Return a column of counts as floats, gaps as NaN."""
+    result = numbers(values, column)
+    refuse(result < 0, values, column, "contains a negative count")
+    refuse(result % 1 > 0, values, column, "contains a count that is not whole")
+    return result
+
+
+def per_column(name: str, value: Any, n_columns: int, *, positive: bool = True) -> np.ndarray:
+    """Return a parameter, one number or one for each column, as an array."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (n_columns,)):
+        raise ValueError(f"{name} must be one number or {n_columns}; its shape is {array.shape}")
+    if not np.isfinite(array).all() or (positive and not (array > 0).all()):
+        kind = "positive" if positive else "finite"
+        raise ValueError(f"{name} must be {kind}; got {value}")
+    return np.broadcast_to(array, (n_columns,)).copy()
+
+
+def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of each column, gaps left out: 0 and 1 where a column has no values.
+
+    A column that does not vary, or whose variance is lost in rounding, gets variance 1.
+    """
+    seen = np.isfinite(values)
+    count = np.maximum(seen.sum(axis=0), 1)
+    filled = np.where(seen, values, 0.0).astype(np.float64)
+    mean = filled.sum(axis=0) / count
+    variance = np.where(seen, (filled - mean) ** 2, 0.0).sum(axis=0) / count
+    flat = variance <= (1e-12 * np.abs(mean)) ** 2
+    return mean, np.where(flat, 1.0, variance)

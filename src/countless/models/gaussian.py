@@ -1,0 +1,237 @@
+"""Normal clusters of any shape: the normal-inverse-Wishart model.
+
+``Sigma ~ IW(freedom, scale)``, ``mu | Sigma ~ N(mean, Sigma / strength)``, rows ``~ N(mu, Sigma)``
+(Murphy, Machine Learning: a Probabilistic Perspective, section 4.6.3).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma
+
+from countless.kernels.models_gaussian import GaussianClusters
+from countless.models.checks import columns_of, means_and_variances, numbers, per_column, refuse
+from countless.models.hyper import make_hyper
+from countless.models.protocol import BoundModel, Model
+
+# The prior mean is worth so few rows, and a cluster has this share of the variance of the data.
+STRENGTH = 0.05
+SHARE = 0.1
+
+
+class Gaussian(Model):
+    """Normal clusters with full covariances, under a normal-inverse-Wishart prior.
+
+    Parameters
+    ----------
+    mean : array-like of shape (n_features,) or float, default=None
+        Where clusters are expected; by default the mean of the data.
+    strength : float, default=None
+        How many rows that is worth; by default 0.05.
+    freedom : float, default=None
+        Degrees of freedom of the covariances, above ``n_features - 1``; by default
+        ``n_features + 2``, the fewest whole number at which covariances have an expectation.
+    scale : array-like of shape (n_features, n_features), default=None
+        The expected covariance times ``freedom - n_features - 1``; by default a diagonal one
+        with a tenth of the variances of the data.
+
+    Notes
+    -----
+    What is given stays; what is None may be fitted or sampled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.models import Gaussian
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    >>> model = Gaussian().bind(X)
+    >>> rows = model.rows(X)
+    >>> print(round(model.log_marginal(model.statistics(rows)), 3))
+    -20.51
+    """
+
+    def __init__(self, mean=None, strength=None, freedom=None, scale=None):
+        self.mean = mean
+        self.strength = strength
+        self.freedom = freedom
+        self.scale = scale
+
+    def bind(self, X: Any) -> BoundGaussian:
+        """Return the model of the columns of ``X``, all hyperparameters set."""
+        values = _complete_table(X)
+        d = values.shape[1]
+        origin, variance = means_and_variances(values)
+        mean = origin if self.mean is None else per_column("mean", self.mean, d, positive=False)
+        strength = _positive("strength", STRENGTH if self.strength is None else self.strength)
+        freedom = d + 2.0 if self.freedom is None else float(self.freedom)
+        if not d - 1 < freedom < math.inf:
+            raise ValueError(f"freedom must be above n_features - 1 = {d - 1}; got {self.freedom}")
+        if self.scale is None:
+            scale = np.diag(SHARE * variance)
+        else:
+            scale = _positive_definite(self.scale, d)
+        names = [f"mean[{j}]" for j in range(d)]
+        names += ["log strength", "log (freedom - n_features + 1)"]
+        names += [f"log scale[{j}]" for j in range(d)]
+        free = np.repeat(
+            [value is None for value in (self.mean, self.strength, self.freedom, self.scale)],
+            [d, 1, 1, d],
+        )
+        value = np.concatenate([mean, np.log([strength, freedom - d + 1]), np.zeros(d)])
+        spread = np.concatenate([np.sqrt(variance), np.ones(2 + d)])
+        return BoundGaussian(origin, scale, make_hyper(names, value, free, spread))
+
+
+class BoundGaussian(BoundModel):
+    """The normal-inverse-Wishart model of given columns."""
+
+    def __init__(self, origin, base_scale, hyper):
+        self.origin = origin
+        self.base_scale = base_scale
+        self.hyper = hyper
+        self.n_features = len(origin)
+        self.width = 1 + self.n_features + self.n_features * (self.n_features + 1) // 2
+        self._prepare()
+
+    def _prepare(self) -> None:
+        d = self.n_features
+        value = self.hyper.value
+        self.mean = value[:d] - self.origin
+        self.strength = math.exp(value[d])
+        self.freedom = math.exp(value[d + 1]) + d - 1
+        stretch = np.exp(0.5 * value[d + 2 :])
+        self.scale = self.base_scale * np.outer(stretch, stretch)
+        self._pivots = np.diagonal(np.linalg.cholesky(self.scale)).copy()
+
+    def rows(self, X: Any) -> np.ndarray:
+        """Return the rows seen from the mean of the data that the model was bound to."""
+        values = _complete_table(X)
+        if values.shape[1] != self.n_features:
+            raise ValueError(f"X has {values.shape[1]} columns; the model has {self.n_features}")
+        return np.ascontiguousarray((values - self.origin).astype(values.dtype, copy=False))
+
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in the form that they came in."""
+        return rows + self.origin
+
+    def _room(self, room: int) -> GaussianClusters:
+        d = self.n_features
+        triangle = d * (d + 1) // 2
+        return GaussianClusters(
+            statistics=np.zeros((room, self.width)),
+            prior_mean=self.mean,
+            prior_scale=self.scale,
+            prior_pivots=self._pivots,
+            prior=np.array([self.strength, self.freedom, 2.0 * np.log(self._pivots).sum()]),
+            mean=np.empty((room, d)),
+            factor=np.zeros((room, d, d)),
+            side_means=np.empty((d, room)),
+            side_factors=np.empty((triangle, room)),
+            terms=np.zeros((7, room)),
+            changes=np.zeros(room, dtype=np.int64),
+            work=np.empty(d),
+            side_work=np.empty((d, room)),
+        )
+
+    def _posterior(self, statistics: np.ndarray):
+        """Return strength, freedom, mean and scale given each set of statistics."""
+        d = self.n_features
+        count = statistics[..., 0]
+        total = statistics[..., 1 : 1 + d]
+        squares = np.empty((*statistics.shape[:-1], d, d))
+        lower = np.tril_indices(d)
+        squares[..., lower[0], lower[1]] = statistics[..., 1 + d :]
+        squares[..., lower[1], lower[0]] = statistics[..., 1 + d :]
+        strength = self.strength + count
+        mean = (self.strength * self.mean + total) / strength[..., None]
+        crossed = total[..., :, None] * mean[..., None, :]
+        scale = self.scale + squares - crossed - np.swapaxes(crossed, -1, -2)
+        scale += count[..., None, None] * _outer(mean) + self.strength * _outer(self.mean - mean)
+        return strength, self.freedom + count, mean, scale
+
+    def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
+        statistics = np.asarray(statistics, dtype=np.float64)
+        d = self.n_features
+        strength, freedom, mean, scale = self._posterior(statistics)
+        precision = np.linalg.inv(scale)
+        apart = self.mean - mean
+        pull = np.einsum("...ij,...j->...i", precision, apart)
+        out = np.empty((*statistics.shape[:-1], 2 * d + 2))
+        out[..., :d] = -(freedom * self.strength)[..., None] * pull
+        squared = np.einsum("...i,...i->...", pull, apart)
+        out[..., d] = 0.5 * d * (1.0 - self.strength / strength)
+        out[..., d] -= 0.5 * freedom * self.strength * squared
+        halves = 0.5 * np.arange(d)
+        gammas = digamma(0.5 * freedom[..., None] - halves) - digamma(0.5 * self.freedom - halves)
+        log_dets = np.linalg.slogdet(self.scale)[1] - np.linalg.slogdet(scale)[1]
+        out[..., d + 1] = 0.5 * (self.freedom - d + 1) * (log_dets + gammas.sum(axis=-1))
+        share = np.einsum("...ij,ij->...i", precision, self.scale)
+        out[..., d + 2 :] = 0.5 * (self.freedom - freedom[..., None] * share)
+        return out
+
+    def draw_parameters(
+        self, statistics: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Draw ``mean`` and ``covariance`` of each cluster from their posterior."""
+        statistics = np.atleast_2d(statistics)
+        d = self.n_features
+        strength, freedom, mean, scale = self._posterior(statistics)
+        # Bartlett: the precision is R R' with R = L'^-1 A; so the covariance is M' M, A M = L'.
+        bartlett = np.tril(rng.standard_normal(scale.shape), -1)
+        diagonal = np.arange(d)
+        bartlett[:, diagonal, diagonal] = np.sqrt(rng.chisquare(freedom[:, None] - diagonal))
+        root = np.linalg.solve(bartlett, np.swapaxes(np.linalg.cholesky(scale), -1, -2))
+        noise = np.einsum("cij,ci->cj", root, rng.standard_normal(mean.shape))
+        return {
+            "mean": self.origin + mean + noise / np.sqrt(strength)[:, None],
+            "covariance": np.einsum("cki,ckj->cij", root, root),
+        }
+
+    def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Draw one row for each set of parameters, in the form that kernels take."""
+        factor = np.linalg.cholesky(parameters["covariance"])
+        noise = np.einsum("cij,cj->ci", factor, rng.standard_normal(parameters["mean"].shape))
+        return parameters["mean"] - self.origin + noise
+
+    def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of rows given parameters, (n_rows, n_clusters)."""
+        factor = np.linalg.cholesky(parameters["covariance"])
+        apart = rows.T[None] - (parameters["mean"] - self.origin)[:, :, None]
+        squared = (np.linalg.solve(factor, apart) ** 2).sum(axis=1)
+        log_dets = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+        constant = log_dets + self.n_features * math.log(2.0 * math.pi)
+        return -0.5 * (squared + constant[:, None]).T
+
+
+def _outer(x: np.ndarray) -> np.ndarray:
+    return x[..., :, None] * x[..., None, :]
+
+
+def _complete_table(X: Any) -> np.ndarray:
+    """Return a table of numbers without gaps."""
+    columns = [numbers(values, j) for j, values in enumerate(columns_of(X))]
+    for j, values in enumerate(columns):
+        refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")
+    return np.stack(columns, axis=1)
+
+
+def _positive(name: str, value: Any) -> float:
+    return float(per_column(name, value, 1)[0])
+
+
+def _positive_definite(scale: Any, d: int) -> np.ndarray:
+    scale = np.asarray(scale, dtype=np.float64)
+    if scale.shape != (d, d) or not np.isfinite(scale).all():
+        raise ValueError(f"scale must be a finite {d} x {d} matrix; its shape is {scale.shape}")
+    if not np.allclose(scale, scale.T, rtol=1e-10, atol=0.0):
+        raise ValueError("scale must be symmetric")
+    eigenvalues = np.linalg.eigvalsh(scale)
+    if eigenvalues[0] <= 1e-14 * eigenvalues[-1]:
+        raise ValueError(
+            f"scale must be positive definite; its least eigenvalue is {eigenvalues[0]:.3g}"
+        )
+    return (scale + scale.T) / 2.0

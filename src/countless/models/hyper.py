@@ -1,0 +1,157 @@
+"""Hyperparameters as one vector without bounds, with a prior, to be fitted or sampled.
+
+A positive hyperparameter is kept as its logarithm. What the user gave is not free; what was set
+from the data has a normal prior about that value, and a variance may have an inverse-gamma one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import gammaln
+
+
+class InverseGamma(NamedTuple):
+    """A prior for a variance: one over it is gamma distributed.
+
+    Examples
+    --------
+    >>> from countless.models import FixedGaussian, InverseGamma
+    >>> FixedGaussian(variance=InverseGamma(shape=3.0, scale=2.0))
+    FixedGaussian(variance=InverseGamma(shape=3.0, scale=2.0))
+    """
+
+    shape: float
+    scale: float
+
+
+class Hyper(NamedTuple):
+    """The hyperparameters of a model: where they are, which may move, and their prior."""
+
+    names: tuple[str, ...]
+    value: np.ndarray  # (n_hyper,)
+    free: np.ndarray  # (n_hyper,) bool
+    center: np.ndarray  # (n_hyper,) of the normal priors
+    spread: np.ndarray  # (n_hyper,) standard deviations of the normal priors
+    inverse_gamma: np.ndarray  # (n_hyper, 2) shape and scale, NaN where the prior is normal
+
+    def log_prior(self, value: np.ndarray) -> float:
+        """Return the log density of the free hyperparameters."""
+        return float(_log_priors(self, value)[self.free].sum())
+
+    def log_prior_gradient(self, value: np.ndarray) -> np.ndarray:
+        """Return its gradient; 0 for what is not free."""
+        shape, scale = self.inverse_gamma.T
+        with np.errstate(over="ignore"):
+            slope = np.where(
+                np.isnan(shape),
+                (self.center - value) / self.spread**2,
+                scale * np.exp(-value) - shape,
+            )
+        return np.where(self.free, slope, 0.0)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw the free hyperparameters from their prior; the others stay."""
+        shape, scale = np.where(np.isnan(self.inverse_gamma), 1.0, self.inverse_gamma).T
+        normal = self.center + self.spread * rng.standard_normal(len(self.value))
+        variance = np.log(scale / rng.standard_gamma(shape))
+        drawn = np.where(np.isnan(self.inverse_gamma[:, 0]), normal, variance)
+        return np.where(self.free, drawn, self.value)
+
+
+def make_hyper(
+    names: Sequence[str],
+    value: ArrayLike,
+    free: ArrayLike,
+    spread: ArrayLike = 1.0,
+    inverse_gamma: np.ndarray | None = None,
+) -> Hyper:
+    """Return hyperparameters whose normal priors are centered where they are."""
+    value = np.asarray(value, dtype=np.float64)
+    if inverse_gamma is None:
+        inverse_gamma = np.full((len(value), 2), np.nan)
+    spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), value.shape)
+    return Hyper(tuple(names), value, np.asarray(free, dtype=bool), value, spread, inverse_gamma)
+
+
+def join_hypers(parts: Sequence[Hyper]) -> Hyper:
+    """Return several sets of hyperparameters as one."""
+    arrays = [np.concatenate(field) for field in list(zip(*parts, strict=True))[1:]]
+    return Hyper(tuple(name for part in parts for name in part.names), *arrays)
+
+
+def climb(
+    hyper: Hyper, log_joint: Callable[[np.ndarray], tuple[float, np.ndarray]], max_iter: int = 200
+) -> np.ndarray:
+    """Return the free hyperparameters where ``log_joint`` (value and gradient) is highest."""
+    if not hyper.free.any():
+        return hyper.value
+
+    def downhill(moved):
+        value = _with_free(hyper, moved)
+        height, slope = log_joint(value)
+        return -height - hyper.log_prior(value), -(slope + hyper.log_prior_gradient(value))[
+            hyper.free
+        ]
+
+    found = minimize(
+        downhill,
+        hyper.value[hyper.free],
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter},
+    )
+    return _with_free(hyper, found.x)
+
+
+def slice_sample(
+    hyper: Hyper, log_likelihood: Callable[[np.ndarray], float], rng: np.random.Generator
+) -> np.ndarray:
+    """Move each free hyperparameter once by slice sampling (Neal 2003, stepping out)."""
+    value = hyper.value.copy()
+    height = log_likelihood(value) + hyper.log_prior(value)
+    for place in np.flatnonzero(hyper.free):
+
+        def at(x, place=place):
+            value[place] = x
+            return log_likelihood(value) + hyper.log_prior(value)
+
+        here = value[place]
+        level = height - rng.standard_exponential()
+        width = hyper.spread[place]
+        left = here - width * rng.random()
+        right = left + width
+        while at(left) > level:
+            left -= width
+        while at(right) > level:
+            right += width
+        while True:
+            proposal = rng.uniform(left, right)
+            height = at(proposal)
+            if height > level:
+                break
+            if proposal < here:
+                left = proposal
+            else:
+                right = proposal
+    return value
+
+
+def _with_free(hyper: Hyper, moved: np.ndarray) -> np.ndarray:
+    value = hyper.value.copy()
+    value[hyper.free] = moved
+    return value
+
+
+def _log_priors(hyper: Hyper, value: np.ndarray) -> np.ndarray:
+    """Return the log density of each; of the logarithm where a variance is inverse-gamma."""
+    shape, scale = np.where(np.isnan(hyper.inverse_gamma), 1.0, hyper.inverse_gamma).T
+    normal = -0.5 * ((value - hyper.center) / hyper.spread) ** 2
+    normal -= np.log(hyper.spread) + 0.5 * np.log(2.0 * np.pi)
+    with np.errstate(over="ignore"):
+        variance = shape * np.log(scale) - gammaln(shape) - shape * value - scale * np.exp(-value)
+    return np.where(np.isnan(hyper.inverse_gamma[:, 0]), normal, variance)

@@ -1,0 +1,153 @@
+"""What every component model offers: a description, and the same bound to the columns of a table.
+
+A ``Model`` says what one cluster looks like, and holds the hyperparameters that the user gave.
+``bind(X)`` checks a table, sets the others from it and returns a ``BoundModel``; that one never
+changes.
+Statistics are vectors: the statistics of two sets of rows together are their sum.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from countless.kernels import models as kernels
+from countless.models.hyper import Hyper, climb, slice_sample
+
+
+class Model(BaseEstimator, ABC):
+    """What one cluster looks like; a parameter that is None is set from the data."""
+
+    @abstractmethod
+    def bind(self, X: Any) -> BoundModel:
+        """Return the model of the columns of ``X``, all hyperparameters set."""
+
+
+class BoundModel(ABC):
+    """A model of given columns with given hyperparameters.
+
+    A subclass says how rows and clusters look (``rows``, ``table``, ``_room``), what follows
+    from its hyperparameters (``_prepare``), how the log marginal changes with them, and how to
+    draw. The rest rests on its kernels, which ``countless.kernels.models.implement`` registers.
+
+    Attributes
+    ----------
+    hyper : Hyper
+        The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
+    width : int
+        How many numbers the statistics of a cluster are.
+    """
+
+    hyper: Hyper
+    width: int
+
+    @abstractmethod
+    def rows(self, X: Any) -> np.ndarray:
+        """Return the rows of a table in the form that kernels take, or say which cell is wrong."""
+
+    @abstractmethod
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in the form that they came in."""
+
+    @abstractmethod
+    def _room(self, room: int) -> Any:
+        """Return the arrays of so many clusters for kernels, all statistics zero."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Follow a change of ``self.hyper.value``."""
+
+    @abstractmethod
+    def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
+
+    @abstractmethod
+    def draw_parameters(
+        self, statistics: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Draw parameters of each cluster from their posterior; each array is (n_clusters, ...)."""
+
+    @abstractmethod
+    def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Draw one row for each set of parameters, in the form that kernels take."""
+
+    @abstractmethod
+    def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of rows given parameters, (n_rows, n_clusters)."""
+
+    def clusters(self, room: int, statistics: np.ndarray | None = None) -> Any:
+        """Return clusters for kernels, empty but for the first ones, which have statistics."""
+        clusters = self._room(room)
+        if statistics is not None:
+            clusters.statistics[: len(statistics)] = statistics
+        kernels.refresh_all(clusters)
+        return clusters
+
+    def statistics(
+        self, rows: np.ndarray, labels: np.ndarray | None = None, n_clusters: int | None = None
+    ) -> np.ndarray:
+        """Return the statistics of all rows, or of each cluster of them, (n_clusters, width).
+
+        Rows with a negative label belong to no cluster.
+        """
+        one = labels is None
+        labels = np.zeros(len(rows), dtype=np.int64) if labels is None else np.asarray(labels)
+        if n_clusters is None:
+            n_clusters = 1 if one else int(labels.max(initial=-1)) + 1
+        clusters = self.clusters(n_clusters)
+        kernels.count_rows(clusters, rows, labels.astype(np.int64))
+        return clusters.statistics[0] if one else clusters.statistics
+
+    def log_marginal(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the log density of the rows behind each set of statistics, (..., width) to (...).
+
+        The parameters of the cluster are integrated out.
+        """
+        statistics = np.ascontiguousarray(statistics, dtype=np.float64)
+        sets = statistics.reshape(-1, self.width)
+        out = np.empty(len(sets))
+        kernels.log_marginals(self.clusters(1), sets, out)
+        return out.reshape(statistics.shape[:-1])[()]
+
+    def log_predictive(self, rows: np.ndarray, statistics: np.ndarray) -> np.ndarray:
+        """Return the log density of each row given each set of statistics, (n_rows, n_sets).
+
+        Zeros are the statistics of no rows: a new cluster.
+        """
+        sets = np.ascontiguousarray(np.atleast_2d(statistics), dtype=np.float64)
+        out = np.empty((len(rows), len(sets)))
+        kernels.log_predictives(self.clusters(1), sets, rows, out)
+        return out
+
+    def empty(self, n_clusters: int = 1) -> np.ndarray:
+        """Return the statistics of so many empty clusters."""
+        return np.zeros((n_clusters, self.width))
+
+    def with_hyper(self, value: np.ndarray) -> BoundModel:
+        """Return the same model with other hyperparameters, and the same prior of them."""
+        other = copy.copy(self)
+        other.hyper = self.hyper._replace(value=np.array(value, dtype=np.float64))
+        other._prepare()
+        return other
+
+    def fit_hyper(self, statistics: np.ndarray) -> BoundModel:
+        """Return the model whose hyperparameters fit these clusters best, given their prior."""
+
+        def log_joint(value):
+            model = self.with_hyper(value)
+            gradient = model.log_marginal_gradient(statistics).reshape(-1, len(value))
+            return float(np.sum(model.log_marginal(statistics))), gradient.sum(axis=0)
+
+        return self.with_hyper(climb(self.hyper, log_joint))
+
+    def sample_hyper(self, statistics: np.ndarray, rng: np.random.Generator) -> BoundModel:
+        """Return the model after one move of each free hyperparameter given these clusters."""
+
+        def log_likelihood(value):
+            return float(np.sum(self.with_hyper(value).log_marginal(statistics)))
+
+        return self.with_hyper(slice_sample(self.hyper, log_likelihood, rng))

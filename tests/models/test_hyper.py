@@ -1,0 +1,100 @@
+"""Priors of hyperparameters, and whether sampling gets them right."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from countless.models import (
+    Bernoulli,
+    Columns,
+    DiagonalGaussian,
+    FixedGaussian,
+    Gaussian,
+    InverseGamma,
+    Poisson,
+)
+
+
+def test_the_prior_is_a_density_with_the_slope_it_says():
+    hyper = FixedGaussian(variance=InverseGamma(3.0, 2.0)).bind([[0.0], [2.0]]).hyper
+    assert hyper.names == ("mean[0]", "log variance", "log prior_variance")
+    value = hyper.value + np.array([0.3, -0.2, 0.5])
+    variance = np.exp(value[1])
+    expected = (
+        stats.norm(hyper.center[0], hyper.spread[0]).logpdf(value[0])
+        + stats.invgamma(3.0, scale=2.0).logpdf(variance)
+        + np.log(variance)
+        + stats.norm(hyper.center[2], 1.0).logpdf(value[2])
+    )
+    assert hyper.log_prior(value) == pytest.approx(expected)
+    step = 1e-6 * np.eye(3)
+    numeric = [(hyper.log_prior(value + s) - hyper.log_prior(value - s)) / 2e-6 for s in step]
+    np.testing.assert_allclose(hyper.log_prior_gradient(value), numeric, rtol=1e-5)
+    draws = np.array([hyper.draw(np.random.default_rng(seed)) for seed in range(4000)])
+    assert stats.kstest(np.exp(draws[:, 1]), stats.invgamma(3.0, scale=2.0).cdf).pvalue > 1e-3
+    assert stats.kstest(draws[:, 2], stats.norm(hyper.center[2], 1).cdf).pvalue > 1e-3
+
+
+def test_slice_sampling_follows_the_posterior_of_a_variance():
+    X = np.random.default_rng(0).normal(size=(8, 1))
+    model = FixedGaussian(variance=InverseGamma(2.0, 1.0), prior_variance=3.0, mean=0.0).bind(X)
+    statistics = model.statistics(model.rows(X), np.arange(8) % 2)
+
+    def posterior(log_variance):
+        value = model.hyper.value.copy()
+        value[1] = log_variance
+        joint = model.with_hyper(value).log_marginal(statistics).sum()
+        return np.exp(joint + model.hyper.log_prior(value))
+
+    total = integrate.quad(posterior, -6, 8)[0]
+    mean = integrate.quad(lambda x: x * posterior(x), -6, 8)[0] / total
+    square = integrate.quad(lambda x: x * x * posterior(x), -6, 8)[0] / total
+    rng = np.random.default_rng(1)
+    draws = []
+    for _ in range(4000):
+        model = model.sample_hyper(statistics, rng)
+        draws.append(model.hyper.value[1])
+    assert np.mean(draws) == pytest.approx(mean, abs=0.03)
+    assert np.var(draws) == pytest.approx(square - mean**2, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Gaussian(),
+        DiagonalGaussian(),
+        FixedGaussian(),
+        Bernoulli(),
+        Poisson(),
+        Columns(["number", "count"]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_getting_it_right(model):
+    """Hyperparameters drawn with rows, in turn, keep their prior (Geweke 2004)."""
+    model = model.bind(np.array([[0, 1], [1, 1], [1, 0]]))
+    rng = np.random.default_rng(7)
+    labels = np.repeat([0, 1], 3)
+    draws = []
+    model = model.with_hyper(model.hyper.draw(rng))
+    for _ in range(700):
+        parameters = model.draw_parameters(model.empty(2), rng)
+        rows = model.draw_rows({name: v[labels] for name, v in parameters.items()}, rng)
+        model = model.sample_hyper(model.statistics(rows, labels), rng)
+        draws.append(model.hyper.value)
+    hyper = model.hyper
+    scores = (np.array(draws) - hyper.center) / hyper.spread
+    normal = np.isnan(hyper.inverse_gamma[:, 0])
+    # Draws in a row resemble each other: a fifth of them is taken as independent.
+    for column in scores[::5, normal].T:
+        assert stats.kstest(column, stats.norm.cdf).pvalue > 1e-4
+
+
+def test_fitting_finds_what_made_the_rows():
+    rng = np.random.default_rng(3)
+    labels = np.repeat(np.arange(200), 5)
+    means = 4.0 + 3.0 * rng.normal(size=200)
+    X = (means[labels] + 0.5 * rng.normal(size=1000))[:, None]
+    model = FixedGaussian(variance=InverseGamma(2.0, 1.0)).bind(X)
+    fitted = model.fit_hyper(model.statistics(model.rows(X), labels)).hyper.value
+    np.testing.assert_allclose(fitted, [means.mean(), np.log(0.25), np.log(9.0)], atol=0.3)
