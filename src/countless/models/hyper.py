@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
+from countless.priors.hyper import slice_sample
+
 
 class InverseGamma(NamedTuple):
     """A prior for a variance: one over it is gamma distributed.
@@ -108,36 +110,18 @@ def climb(
     return _with_free(hyper, found.x)
 
 
-def slice_sample(
+def sample_each(
     hyper: Hyper, log_likelihood: Callable[[np.ndarray], float], rng: np.random.Generator
 ) -> np.ndarray:
-    """Move each free hyperparameter once by slice sampling (Neal 2003, stepping out)."""
+    """Move each free hyperparameter once, given the others, by slice sampling."""
     value = hyper.value.copy()
-    height = log_likelihood(value) + hyper.log_prior(value)
     for place in np.flatnonzero(hyper.free):
 
-        def at(x, place=place):
+        def log_joint(x, place=place):
             value[place] = x
             return log_likelihood(value) + hyper.log_prior(value)
 
-        here = value[place]
-        level = height - rng.standard_exponential()
-        width = hyper.spread[place]
-        left = here - width * rng.random()
-        right = left + width
-        while at(left) > level:
-            left -= width
-        while at(right) > level:
-            right += width
-        while True:
-            proposal = rng.uniform(left, right)
-            height = at(proposal)
-            if height > level:
-                break
-            if proposal < here:
-                left = proposal
-            else:
-                right = proposal
+        value[place] = slice_sample(log_joint, value[place], rng, width=hyper.spread[place])
     return value
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from countless.kernels import models as kernels
-from countless.models.hyper import Hyper, climb, slice_sample
+from countless.models.hyper import Hyper, climb, sample_each
 
 
 class Model(BaseEstimator, ABC):
@@ -150,4 +150,4 @@ class BoundModel(ABC):
         def log_likelihood(value):
             return float(np.sum(self.with_hyper(value).log_marginal(statistics)))
 
-        return self.with_hyper(slice_sample(self.hyper, log_likelihood, rng))
+        return self.with_hyper(sample_each(self.hyper, log_likelihood, rng))
