@@ -173,15 +173,7 @@ def _log_predictive(clusters, c, rows, i):
 
 
 @njit(nogil=True, cache=True)
-def _own_density(clusters, c, rows, i, squared):
-    """Return the log density of a row given the others of its cluster.
-
-    It follows from the posterior with the row, unless too few digits would be left.
-    """
-    terms = clusters.terms
-    remaining = 1.0 - terms[_RATIO_WITHOUT, c] * squared
-    if clusters.statistics[c, 0] > 1.5 and remaining > LEAST_SHARE:
-        return terms[_CONSTANT_WITHOUT, c] + terms[_POWER_WITHOUT, c] * math.log(remaining)
+def _log_predictive_after_removal(clusters, c, rows, i):
     _remove_row(clusters, c, rows, i)
     result = _log_predictive(clusters, c, rows, i)
     _add_row(clusters, c, rows, i)
@@ -189,9 +181,24 @@ def _own_density(clusters, c, rows, i, squared):
 
 
 @njit(nogil=True, cache=True)
+def _own_density(terms, c, count, squared):
+    """Return the log density of a row given the others of its cluster, from that with the row.
+
+    NaN where too few digits would be left.
+    """
+    remaining = 1.0 - terms[_RATIO_WITHOUT, c] * squared
+    if count > 1.5 and remaining > LEAST_SHARE:
+        return terms[_CONSTANT_WITHOUT, c] + terms[_POWER_WITHOUT, c] * math.log(remaining)
+    return math.nan
+
+
+@njit(nogil=True, cache=True)
 def _log_predictive_without(clusters, c, rows, i):
     squared = _squared_distance(clusters.mean, clusters.factor, clusters.work, c, rows, i)
-    return _own_density(clusters, c, rows, i, squared)
+    density = _own_density(clusters.terms, c, clusters.statistics[c, 0], squared)
+    if math.isnan(density):
+        density = _log_predictive_after_removal(clusters, c, rows, i)
+    return density
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -226,7 +233,9 @@ def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
         ratio = terms[_RATIO, c]
         out[c] = terms[_CONSTANT, c] - terms[_POWER, c] * math.log(1.0 + ratio * out[c])
     if own >= 0:
-        out[own] = _own_density(clusters, own, rows, i, of_own)
+        out[own] = _own_density(terms, own, clusters.statistics[own, 0], of_own)
+        if math.isnan(out[own]):
+            out[own] = _log_predictive_after_removal(clusters, own, rows, i)
 
 
 @njit(nogil=True, cache=True)

@@ -117,11 +117,8 @@ class FixedGaussian(ColumnModel):
         if isinstance(given, InverseGamma):
             checks.per_column("the shape and scale of variance", given, 2)
             inverse_gamma[d] = given
-            variance = (
-                given.scale / (given.shape + 1.0)
-                if given.shape <= 1
-                else (given.scale / (given.shape - 1.0))
-            )
+            # The expected variance, or the likeliest one where there is no expectation.
+            variance = given.scale / (given.shape + (-1.0 if given.shape > 1.0 else 1.0))
         else:
             variance = checks.per_column("variance", given, 1)[0]
         outer = overall if self.prior_variance is None else self.prior_variance
