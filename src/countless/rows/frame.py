@@ -45,9 +45,6 @@ class Summary(NamedTuple):
         np.add(self.weight, other.weight, out=self.weight)
         np.add(self.total, other.total, out=self.total)
 
-    def copy(self) -> Summary:
-        return Summary(self.weight.copy(), self.total.copy())
-
     def take(self, clusters: np.ndarray | slice) -> Summary:
         """Return some of the clusters."""
         return Summary(self.weight[clusters], self.total[clusters])
