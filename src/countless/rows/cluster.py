@@ -19,6 +19,7 @@ import numpy as np
 from dask.base import annotate
 from dask.delayed import delayed
 
+from countless._threads import one_library_thread
 from countless.rows.block import Block, make_block
 from countless.rows.home import Fields, Held, Rows, nowhere
 from countless.rows.table import dask_array, is_dask
@@ -212,6 +213,11 @@ def _held(held: Held, name: str) -> np.ndarray:
 
 def _take_step(step, block, held, message, make_sums):
     """Take a step on copies, so that it can be taken again."""
+    with one_library_thread():  # a worker's threads are for its tasks
+        return _step_on_copies(step, block, held, message, make_sums)
+
+
+def _step_on_copies(step, block, held, message, make_sums):
     block = block if isinstance(block, Block) else nowhere(*block)
     held = {name: values.copy() for name, values in (held or {}).items()}
     if make_sums is None:
