@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from countless.hard.divergence import get_divergence
 from countless.hard.farthest import farthest_distance
 from countless.hard.micro import assign_to, sample_places
 from countless.hard.nearest import Nearest
+from countless.hard.parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
 from countless.hard.penalty import path_of
 from countless.hard.refine import refine as refine_clusters
 from countless.hard.stream import Stream, resume_stream, start_stream, update_stream
@@ -120,13 +121,6 @@ def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
     nearest = assign_to(rows, rows.points(sample_places(rows, n_clusters, seed)))
     nearest.drop_empty()
     return nearest.labels
-
-
-def _is_number(value) -> bool:
-    """Tell whether a parameter is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return 0 <= float(value) < np.inf
 
 
 def _seed(random: np.random.RandomState) -> int:
@@ -389,29 +383,20 @@ class DPMeans(
             return -rows.frame.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
-        auto = isinstance(self.penalty, str) and self.penalty == "auto"
-        if not auto and not _is_number(self.penalty):
-            raise ValueError(
-                f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
-            )
+        check_penalties(self, "penalty")
         get_divergence(self.divergence)
         if self.order not in ORDERS:
             known = ", ".join(repr(order) for order in ORDERS)
             raise ValueError(f"order must be one of {known}; got {self.order!r}")
-        if not isinstance(self.refine, bool | np.bool_):
-            raise ValueError(f"refine must be True or False; got {self.refine!r}")
-        for name in ("n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-        if self.tol is not None and not _is_number(self.tol):
-            raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
+        check_flags(self, "refine")
+        check_counts(self, "n_init", "max_iter")
+        check_tol(self)
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | Path):
                 raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
             if self.n_init > 1:
                 raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
-            by_chance = auto or (self.order == "random" and not self.refine)
+            by_chance = is_auto(self.penalty) or (self.order == "random" and not self.refine)
             if by_chance and not isinstance(self.random_state, Integral):
                 raise ValueError(
                     "checkpoint needs a number for random_state, because penalty='auto' and "

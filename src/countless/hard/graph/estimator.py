@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from math import isfinite
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from countless.hard.graph.input import (
 )
 from countless.hard.graph.moves import Clusters, Graph, Partition, lower_objective
 from countless.hard.graph.path import graph_path, spread_labels
+from countless.hard.parameters import check_counts, check_flags, check_tol, is_auto
 from countless.kernels.graph import kernel_pass
 
 # Graphs of up to so many links are refined until no move helps; larger ones until parts of clusters
@@ -263,22 +264,15 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return self.fit(X, node_weight=node_weight).labels_
 
     def _check_parameters(self) -> None:
-        auto = isinstance(self.penalty, str) and self.penalty == "auto"
+        auto = is_auto(self.penalty)
         if not auto and not _is_finite(self.penalty):
             raise ValueError(f"penalty must be 'auto' or a number; got {self.penalty!r}")
         if self.cut not in CUTS:
             known = ", ".join(repr(cut) for cut in CUTS)
             raise ValueError(f"cut must be one of {known}; got {self.cut!r}")
-        for name in ("refine", "symmetrize"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"{name} must be True or False; got {value!r}")
-        for name in ("n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-        if self.tol is not None and not (_is_finite(self.tol) and self.tol >= 0):
-            raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
+        check_flags(self, "refine", "symmetrize")
+        check_counts(self, "n_init", "max_iter")
+        check_tol(self)
         if self.init is not None and auto:
             raise ValueError("init needs a penalty: 'auto' finds clusters to start from itself")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from countless.hard.hdp.penalties import HDPPenalties, hdp_penalties
 from countless.hard.hdp.refine import refine
 from countless.hard.hdp.rows import open_grouped
 from countless.hard.hdp.start import first_labels
+from countless.hard.parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
 from countless.hard.penalty import path_of
 from countless.rows.table import FlatFile, as_flat_file, find_table, scratch_folder
 
@@ -302,26 +302,17 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _check_parameters(self) -> HDPPenalties | None:
         """Return the penalties, or None where they are to be found."""
-        auto = []
-        for name in ("local_penalty", "global_penalty"):
-            value = getattr(self, name)
-            auto.append(isinstance(value, str) and value == "auto")
-            if not auto[-1] and not _is_number(value):
-                raise ValueError(f"{name} must be 'auto' or a number of at least 0; got {value!r}")
-        if auto[0] != auto[1]:
+        check_penalties(self, "local_penalty", "global_penalty")
+        auto = is_auto(self.local_penalty)
+        if auto != is_auto(self.global_penalty):
             raise ValueError(
                 "local_penalty and global_penalty must both be 'auto' or both be numbers; got "
                 f"{self.local_penalty!r} and {self.global_penalty!r}"
             )
-        if not isinstance(self.refine, bool | np.bool_):
-            raise ValueError(f"refine must be True or False; got {self.refine!r}")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"max_iter must be a whole number of at least 1; got {self.max_iter!r}"
-            )
-        if self.tol is not None and not _is_number(self.tol):
-            raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
-        if auto[0]:
+        check_flags(self, "refine")
+        check_counts(self, "max_iter")
+        check_tol(self)
+        if auto:
             return None
         return HDPPenalties(float(self.local_penalty), float(self.global_penalty))
 
@@ -369,10 +360,3 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
             )
-
-
-def _is_number(value) -> bool:
-    """Tell whether a parameter is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return 0 <= float(value) < np.inf

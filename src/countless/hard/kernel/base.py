@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,13 @@ from countless.hard.kernel.matrix import (
 )
 from countless.hard.kernel.null import ANY_ROWS, clouds_through
 from countless.hard.kernel.path import CloudHeights
+from countless.hard.parameters import (
+    check_counts,
+    check_flags,
+    check_penalties,
+    check_tol,
+    is_number,
+)
 
 # Entries of the kernel of new rows that are held at once.
 NEW_ENTRIES = 2**22
@@ -74,27 +80,16 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _check_shared(self, *penalties: str) -> None:
-        for name in penalties:
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value == "auto") and not is_number(value):
-                raise ValueError(f"{name} must be 'auto' or a number of at least 0; got {value!r}")
-        if not isinstance(self.refine, bool | np.bool_):
-            raise ValueError(f"refine must be True or False; got {self.refine!r}")
-        self._check_counts("max_iter")
-        if self.tol is not None and not is_number(self.tol):
-            raise ValueError(f"tol must be None or a number of at least 0; got {self.tol!r}")
+        check_penalties(self, *penalties)
+        check_flags(self, "refine")
+        check_counts(self, "max_iter")
+        check_tol(self)
         gamma = self.gamma
         named = isinstance(gamma, str) and gamma == "scale"
         if gamma is not None and not named and not is_number(gamma):
             raise ValueError(
                 f"gamma must be 'scale', None or a number of at least 0; got {gamma!r}"
             )
-
-    def _check_counts(self, *names: str) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
 
     def _check_rows(self, X, *, reset: bool):
         X = validate_data(
@@ -170,10 +165,3 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether a parameter is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return 0 <= float(value) < np.inf

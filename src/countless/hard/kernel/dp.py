@@ -16,6 +16,7 @@ from countless.hard.kernel.clusters import KernelClustering, KernelClusters, Ker
 from countless.hard.kernel.matrix import open_threads
 from countless.hard.kernel.path import around, kernel_farthest_first, kernel_penalty_path
 from countless.hard.kernel.refine import refine as refine_clusters
+from countless.hard.parameters import check_counts
 
 
 def kernel_dp_means(
@@ -194,7 +195,7 @@ class KernelDPMeans(KernelEstimator):
         self
         """
         self._check_shared("penalty")
-        self._check_counts("n_init")
+        check_counts(self, "n_init")
         self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         weight = check_weight(sample_weight, X.shape[0])

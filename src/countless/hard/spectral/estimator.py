@@ -11,7 +11,6 @@ Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametric
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from countless._compat import CallbackSupportMixin, report_passes, with_callback
 from countless._labels import number_by_appearance
 from countless._threads import one_library_thread
 from countless.hard.checks import check_finite, without_repeats
+from countless.hard.parameters import check_counts, check_penalties
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 from countless.hard.spectral.eigen import LeadingPairs
@@ -295,21 +295,13 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return rows
 
     def _check_parameters(self) -> None:
-        auto = isinstance(self.penalty, str) and self.penalty == "auto"
-        number = isinstance(self.penalty, Real) and not isinstance(self.penalty, bool)
-        if not auto and not (number and 0 <= float(self.penalty) < np.inf):
-            raise ValueError(
-                f"penalty must be 'auto' or a number of at least 0; got {self.penalty!r}"
-            )
+        check_penalties(self, "penalty")
         for name, known in (("laplacian", LAPLACIANS), ("assign", ASSIGN)):
             value = getattr(self, name)
             if not (value is None or isinstance(value, str)) or value not in known:
                 listed = ", ".join(repr(one) for one in known)
                 raise ValueError(f"{name} must be one of {listed}; got {value!r}")
-        for name in ("n_neighbors", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        check_counts(self, "n_neighbors", "max_iter")
 
     def _check_rows(self, X, *, reset: bool):
         X = validate_data(
