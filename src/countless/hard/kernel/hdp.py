@@ -41,16 +41,18 @@ def kernel_hdp_means(
 ) -> tuple[KernelClustering, np.ndarray]:
     """Cluster the rows of a kernel by the hard HDP; return it, and each row's local cluster.
 
-    With ``refine`` every pair of a group and a global cluster is one local cluster, and the
-    parameters are those of `kernel_dp_means`; else this is Algorithm 2.
+    Without ``refine`` this is Algorithm 2. With it every pair of a group and a global cluster is
+    one local cluster, and moves go on from ``start``, else from where Algorithm 2 ends, so that the
+    result is never above it; the parameters are those of `kernel_dp_means`.
     """
-    if not refine:
-        return kernel_algorithm2(table, prices, max_iter=max_iter, on_pass=on_pass)
-    if start is None:
-        clusters = KernelClusters(table, prices, np.zeros(table.n_rows, dtype=np.int32))
-        clusters.settle(prices.cluster + prices.local)
-    else:
-        clusters = KernelClusters(table, prices, start)
+    if start is None or not refine:
+        found, local = kernel_algorithm2(
+            table, prices, max_iter=max_iter, on_pass=ignore_pass if refine else on_pass
+        )
+        if not refine:
+            return found, local
+        start = found.clusters.labels
+    clusters = KernelClusters(table, prices, start)
     found = refine_clusters(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
     return found, table.group * clusters.n_clusters + clusters.labels
 
