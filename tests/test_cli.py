@@ -207,7 +207,7 @@ def test_every_method_runs(name, run, flowers, tmp_path):
 
 
 def test_a_kernel_beyond_memory_is_one_line(run, flowers, tmp_path, monkeypatch):
-    monkeypatch.setattr("countless.hard.kernel.matrix.available_memory", lambda: 100)
+    monkeypatch.setattr("countless._memory.available_memory", lambda: 100)
     result = run("fit", flowers, "--method", "kernel-dp-means", "--out", "o", code=2)
     assert "bytes, and 100 are available" in " ".join(result.stderr.split())
     assert not (tmp_path / "o").exists()

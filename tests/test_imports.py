@@ -23,6 +23,7 @@ FLOORS = (
         "metrics",
         "_compat",
         "_labels",
+        "_memory",
         "_threads",
     },
     {"hard", "exemplar", "bayes", "tree", "baselines"},

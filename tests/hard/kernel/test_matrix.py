@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from countless import KernelDPMeans
+from countless._memory import available_memory
 from countless.hard.kernel import matrix as kernel_matrix
-from countless.hard.kernel.matrix import KernelFunction, available_memory, scale_of
+from countless.hard.kernel.matrix import KernelFunction, scale_of
 
 
 @pytest.fixture
@@ -46,11 +47,11 @@ def test_no_entry_is_computed_twice(rows):
 def test_memory_is_stated_before_it_is_taken(rows, caplog):
     with caplog.at_level(logging.INFO, logger="countless"):
         KernelDPMeans(1.0).fit(rows)
-    assert "a kernel of n=70 rows: 39,200 bytes" in caplog.text
+    assert "the kernel of n=70 rows: 39,200 bytes" in caplog.text
 
 
 def test_too_large_a_kernel_is_refused(rows, monkeypatch):
-    monkeypatch.setattr(kernel_matrix, "available_memory", lambda: 39_199)
+    monkeypatch.setattr("countless._memory.available_memory", lambda: 39_199)
     with pytest.raises(MemoryError, match=r"n=70 rows needs 39,200 bytes, and 39,199 are"):
         KernelDPMeans(1.0).fit(rows)
     KernelDPMeans(1.0).fit(rows.astype(np.float32))

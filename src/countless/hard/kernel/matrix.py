@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +12,9 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from countless._memory import state_memory
 from countless._threads import one_library_thread
 from countless.kernels.gram import first_asymmetry
-
-logger = logging.getLogger("countless")
 
 # Rows and columns of a tile of the kernel, and columns of the sums that a thread works on.
 TILE = 1024
@@ -26,6 +22,8 @@ TILE = 1024
 ASYMMETRY = 1e-5
 # Kernels whose gamma is a scale of squared distances or products.
 SCALED = ("rbf", "poly", "polynomial", "sigmoid")
+# What to do about a kernel that is too large.
+SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
 
 Each = Callable[[Callable, Any], list]
 
@@ -75,7 +73,7 @@ class KernelFunction:
     def matrix(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """Return the kernel of every row of X with every other, in X's type."""
         n = X.shape[0]
-        state_memory(n, n * n * X.dtype.itemsize)
+        state_memory(f"the kernel of n={n:,} rows", n * n * X.dtype.itemsize, SMALLER)
         values = np.empty((n, n), dtype=X.dtype)
 
         def fill(rows, columns):
@@ -112,33 +110,6 @@ def scale_of(X: Any, weight: np.ndarray) -> float:
         spread = float(sum(share[a:b] @ (np.square(X[a:b] - mean)).sum(axis=1)
                            for a, b in steps(len(X), TILE)))  # fmt: skip
     return 1.0 / spread if spread > 0 else 1.0
-
-
-def state_memory(n: int, n_bytes: int) -> None:
-    """Say what a kernel will take, and refuse it where that is more than there is."""
-    available = available_memory()
-    there = "unknown" if available is None else f"{available:,}"
-    logger.info("a kernel of n=%s rows: %s bytes; %s available", f"{n:,}", f"{n_bytes:,}", there)
-    if available is not None and n_bytes > available:
-        raise MemoryError(
-            f"the kernel of n={n:,} rows needs {n_bytes:,} bytes, and {available:,} are available; "
-            "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
-        )
-
-
-def available_memory() -> int | None:
-    """Return the bytes that can be had, or None where the system does not say."""
-    known = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        known.append(1024 * int(fields["MemAvailable"].split()[0]))
-    elif "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        known.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
-    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
-        known.append(int(limit.read_text()) - int(used.read_text()))
-    return min(known, default=None)
 
 
 def check_entries(kernel: np.ndarray, first_row: int = 0) -> None:

@@ -1,0 +1,35 @@
+"""Memory that is stated before it is spent."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+logger = logging.getLogger("countless")
+
+
+def state_memory(what: str, n_bytes: int, advice: str) -> None:
+    """Say what something will take, and refuse it where that is more than there is."""
+    available = available_memory()
+    there = "unknown" if available is None else f"{available:,}"
+    logger.info("%s: %s bytes; %s available", what, f"{n_bytes:,}", there)
+    if available is not None and n_bytes > available:
+        raise MemoryError(
+            f"{what} needs {n_bytes:,} bytes, and {available:,} are available; {advice}"
+        )
+
+
+def available_memory() -> int | None:
+    """Return the bytes that can be had, or None where the system does not say."""
+    known = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        known.append(1024 * int(fields["MemAvailable"].split()[0]))
+    elif "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        known.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    limit, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        known.append(int(limit.read_text()) - int(used.read_text()))
+    return min(known, default=None)
