@@ -1,0 +1,1 @@
+"""Posterior draws of clusterings: mixtures whose number of components is not fixed."""

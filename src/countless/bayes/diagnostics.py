@@ -1,0 +1,52 @@
+"""Do the chains agree, and how much do their draws tell: split R-hat and effective size, by ArviZ.
+
+``arviz-stats`` needs numpy and SciPy only, so that no fit goes without these checks.
+
+References
+----------
+.. [1] A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Buerkner, "Rank-normalization,
+   folding, and localization: an improved R-hat", Bayesian Analysis 16, 2021.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Chains that agree have an R-hat below this [1]_.
+AGREED = 1.01
+# Fewer draws than these in a chain cannot be split into halves with a variance.
+FEWEST = 4
+
+
+class Diagnostic(NamedTuple):
+    """What the draws of one number say of their chains."""
+
+    r_hat: float  # 1 where chains agree; NaN for one chain, or fewer than four draws
+    effective_size: float  # independent draws that would tell as much of the middle
+
+
+def diagnose(draws: np.ndarray) -> Diagnostic:
+    """Return split R-hat and bulk effective size of one number, (n_chains, n_draws).
+
+    Examples
+    --------
+    >>> diagnose(np.ones((4, 100)))
+    Diagnostic(r_hat=1.0, effective_size=400.0)
+    >>> diagnose(np.ones((2, 100)) * [[1.0], [2.0]])
+    Diagnostic(r_hat=inf, effective_size=2.0)
+    """
+    from arviz_stats.base import array_stats
+
+    n_chains, n_draws = draws.shape
+    if n_draws < FEWEST:
+        return Diagnostic(np.nan, np.nan)
+    if np.all(draws == draws[:, :1]):  # no variance within chains: they agree at once or never
+        agreed = bool(np.all(draws == draws[0, 0]))
+        r_hat = np.nan if n_chains == 1 else 1.0 if agreed else np.inf
+        return Diagnostic(r_hat, float(draws.size if agreed else n_chains))
+    size = float(array_stats.ess(draws, chain_axis=0, draw_axis=1))
+    if n_chains == 1:
+        return Diagnostic(np.nan, size)
+    return Diagnostic(float(array_stats.rhat(draws, chain_axis=0, draw_axis=1)), size)

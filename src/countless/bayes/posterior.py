@@ -1,0 +1,243 @@
+"""What a sampler found: partitions drawn from the posterior, and what they say together.
+
+References
+----------
+.. [1] K. P. Murphy, "Machine Learning: A Probabilistic Perspective", section 25.2, 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from countless._memory import state_memory
+from countless.bayes.diagnostics import Diagnostic, diagnose
+from countless.kernels.draws import count_together, number_draws
+
+# Sums of shares are this exact.
+ROUNDING = 1e-9
+
+
+class Posterior:
+    """Draws of a partition and of its parameters, from several chains.
+
+    Parameters
+    ----------
+    labels : array-like of int, shape (n_chains, n_draws, n_rows)
+        The cluster of each row in each draw, by any numbers from 0 to ``n_rows``.
+    log_joint : array-like of float, shape (n_chains, n_draws)
+        The log density of data, partition and parameters together, up to a constant.
+    parameters : mapping, optional
+        Other draws by their names, each of shape ``(n_chains, n_draws, ...)``.
+    thin : int, default=1
+        Sweeps of the sampler from one draw to the next; kept, not applied.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_chains, n_draws, n_rows)
+        Numbered by first appearance within each draw, in the smallest type that holds them.
+    n_clusters : ndarray of int, shape (n_chains, n_draws)
+        How many clusters each draw has.
+    log_joint : ndarray of shape (n_chains, n_draws)
+    parameters : dict
+    thin : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.bayes.posterior import Posterior
+    >>> posterior = Posterior([[[4, 4, 1], [2, 2, 2]]], [[-3.0, -4.0]])
+    >>> posterior.labels.tolist(), posterior.n_clusters.tolist()
+    ([[[0, 0, 1], [0, 0, 0]]], [[2, 1]])
+    """
+
+    def __init__(
+        self,
+        labels: ArrayLike,
+        log_joint: ArrayLike,
+        parameters: Mapping[str, ArrayLike] | None = None,
+        *,
+        thin: int = 1,
+    ) -> None:
+        self.labels, self.n_clusters = number_alike(_check_labels(labels))
+        self.log_joint = self._check_draws("log_joint", log_joint)
+        if self.log_joint.ndim != 2:
+            raise ValueError(f"log_joint must be one number a draw; got {self.log_joint.shape}")
+        self.parameters = {
+            name: self._check_draws(name, value) for name, value in (parameters or {}).items()
+        }
+        self.thin = thin
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The concentration in each draw, (n_chains, n_draws)."""
+        if "alpha" not in self.parameters:
+            raise AttributeError("the prior of these draws has no alpha")
+        return self.parameters["alpha"]
+
+    def n_clusters_distribution(self) -> np.ndarray:
+        """Return how probable each number of clusters is: entry k belongs to k clusters.
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]]).n_clusters_distribution()
+        array([0. , 0.5, 0.5])
+        """
+        counts = np.bincount(self.n_clusters.ravel())
+        return counts / counts.sum()
+
+    def n_clusters_interval(self, prob: float = 0.95) -> tuple[int, int]:
+        """Return the shortest range of k that holds the number of clusters with a probability.
+
+        Parameters
+        ----------
+        prob : float, default=0.95
+            Above 0 and at most 1.
+
+        Returns
+        -------
+        low, high : int
+            Both ends belong to it. Of ranges of one length the most probable is taken.
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> posterior = Posterior([[[0, 0, 1], [0, 1, 2], [0, 1, 0]]], [[-3.0, -4.0, -3.5]])
+        >>> posterior.n_clusters_interval(0.6), posterior.n_clusters_interval()
+        ((2, 2), (2, 3))
+        """
+        if not 0 < prob <= 1:
+            raise ValueError(f"prob must be above 0 and at most 1; got {prob}")
+        share = self.n_clusters_distribution()
+        below = np.concatenate([[0], np.cumsum(share)])
+        for length in range(1, len(share) + 1):
+            inside = below[length:] - below[:-length]
+            low = int(np.argmax(inside))
+            if inside[low] >= prob - ROUNDING:
+                return low, low + length - 1
+        return 0, len(share) - 1  # pragma: no cover - the whole holds all of it
+
+    def similarity(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None):
+        """Return how probable it is that two rows share a cluster.
+
+        Only what is asked for is computed. All pairs of n rows take ``4 n ** 2`` bytes: this is
+        logged before, and refused where there is less memory.
+
+        Parameters
+        ----------
+        rows : array-like of int, optional
+            The rows of the answer; default: all.
+        columns : array-like of int, optional
+            Its columns; default: all rows.
+
+        Returns
+        -------
+        ndarray of float32, shape (len(rows), len(columns))
+            Shares of draws.
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> posterior = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]])
+        >>> posterior.similarity([0], [1, 2])
+        array([[1. , 0.5]], dtype=float32)
+        """
+        draws = self.labels.reshape(-1, self.labels.shape[2])
+        here, there = (
+            self._check_rows(name, asked) for name, asked in (("rows", rows), ("columns", columns))
+        )
+        state_memory(
+            f"the similarity of {len(here):,} rows with {len(there):,}",
+            4 * len(here) * len(there),
+            "ask for some rows or columns",
+        )
+        # Rows that no draw tells apart have the same answers: each is worked out once.
+        seen, row_of = np.unique(draws[:, here], axis=1, return_inverse=True)
+        across, column_of = np.unique(draws[:, there], axis=1, return_inverse=True)
+        share = np.empty((seen.shape[1], across.shape[1]), dtype=np.float32)
+        count_together(np.ascontiguousarray(seen.T), np.ascontiguousarray(across.T), share)
+        return share[row_of.ravel()[:, None], column_of.ravel()]
+
+    def diagnostics(self) -> dict[str, Diagnostic]:
+        """Return how well the chains agree on k, on the log joint and on each parameter.
+
+        Returns
+        -------
+        dict
+            A `Diagnostic` under ``"n_clusters"``, ``"log_joint"`` and the name of each parameter
+            that is one number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from countless.bayes.posterior import Posterior
+        >>> random = np.random.default_rng(0)
+        >>> labels = random.integers(0, 3, size=(4, 200, 20))
+        >>> posterior = Posterior(labels, random.normal(size=(4, 200)))
+        >>> found = posterior.diagnostics()["log_joint"]
+        >>> found.r_hat < 1.01, found.effective_size > 400
+        (True, True)
+        """
+        scalars = {name: draws for name, draws in self.parameters.items() if draws.ndim == 2}
+        named = {"n_clusters": self.n_clusters, "log_joint": self.log_joint, **scalars}
+        return {name: diagnose(draws) for name, draws in named.items()}
+
+    def _check_rows(self, name: str, asked: Any) -> np.ndarray:
+        """Return row numbers as an array, or say which there is not."""
+        n_rows = self.labels.shape[2]
+        if asked is None:
+            return np.arange(n_rows)
+        array = np.atleast_1d(np.asarray(asked))
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(f"{name} must be row numbers")
+        outside = (array < -n_rows) | (array >= n_rows)
+        if outside.any():
+            raise ValueError(f"{name} names row {array[outside][0]}, and there are {n_rows} rows")
+        return array
+
+    def _check_draws(self, name: str, values: Any) -> np.ndarray:
+        """Return values as an array with one entry for each draw, or say what is wrong."""
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape[:2] != self.n_clusters.shape:
+            raise ValueError(
+                f"{name} must begin with the chains and draws {self.n_clusters.shape} of labels; "
+                f"got an array of shape {array.shape}"
+            )
+        return array
+
+
+def number_alike(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the clusters of each draw by first appearance, and count them.
+
+    Examples
+    --------
+    >>> numbered, n_clusters = number_alike(np.array([[[7, 2, 7], [4, 4, 4]]]))
+    >>> numbered.tolist(), n_clusters.tolist()
+    ([[[0, 1, 0], [0, 0, 0]]], [[2, 1]])
+    """
+    n_names = int(labels.max()) + 1
+    numbered = np.empty(labels.shape, dtype=np.min_scalar_type(n_names - 1))
+    n_clusters = np.empty(labels.shape[:2], dtype=np.int64)
+    n_rows = labels.shape[2]
+    number_draws(
+        labels.reshape(-1, n_rows), n_names, numbered.reshape(-1, n_rows), n_clusters.reshape(-1)
+    )
+    return numbered, n_clusters
+
+
+def _check_labels(labels: Any) -> np.ndarray:
+    """Return labels as an array of chains, draws and rows, or say what is wrong."""
+    array = np.ascontiguousarray(labels)
+    if array.ndim != 3 or not array.size:
+        raise ValueError(
+            f"labels must have the shape (n_chains, n_draws, n_rows); got {array.shape}"
+        )
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be whole numbers; got {array.dtype}")
+    if array.min() < 0:
+        raise ValueError(f"labels must not be negative; got {array.min()}")
+    return array

@@ -1,0 +1,41 @@
+"""Many partitions of the same rows: numbered alike, and how often two rows are together."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def number_draws(
+    labels,  # IN (n_draws, n_rows), not negative
+    n_names,  # IN, above every label
+    numbered,  # OUT (n_draws, n_rows)
+    n_clusters,  # OUT (n_draws,)
+):
+    """Number the clusters of each draw 0, 1, ... in the order in which its rows show them."""
+    number = np.empty(n_names, dtype=np.int64)
+    for draw in range(labels.shape[0]):
+        number[:] = -1
+        count = 0
+        for row in range(labels.shape[1]):
+            name = labels[draw, row]
+            if number[name] < 0:
+                number[name] = count
+                count += 1
+            numbered[draw, row] = number[name]
+        n_clusters[draw] = count
+
+
+@njit(nogil=True, cache=True)
+def count_together(
+    profiles,  # IN (n_rows, n_draws), the labels of each row
+    others,  # IN (n_others, n_draws)
+    share,  # OUT (n_rows, n_others)
+):
+    """Give the share of draws in which two rows have the same label, for every pair."""
+    n_draws = profiles.shape[1]
+    for row in range(profiles.shape[0]):
+        for other in range(others.shape[0]):
+            together = 0
+            for draw in range(n_draws):
+                together += profiles[row, draw] == others[other, draw]
+            share[row, other] = together / n_draws
