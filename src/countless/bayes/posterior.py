@@ -186,6 +186,30 @@ class Posterior:
         named = {"n_clusters": self.n_clusters, "log_joint": self.log_joint, **scalars}
         return {name: diagnose(draws) for name, draws in named.items()}
 
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ takes them; needs ``pip install 'countless[bayes]'``.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior`` holds labels, numbers of clusters and parameters; ``sample_stats`` the
+            log joint, which ArviZ calls ``lp``.
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> tree = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]]).to_arviz()
+        >>> tree["posterior"]["labels"].dims
+        ('chain', 'draw', 'row')
+        """
+        try:
+            from arviz_base import from_dict
+        except ImportError as error:
+            raise ImportError("to_arviz needs ArviZ: pip install 'countless[bayes]'") from error
+        draws = {"labels": self.labels, "n_clusters": self.n_clusters, **self.parameters}
+        groups = {"posterior": draws, "sample_stats": {"lp": self.log_joint}}
+        return from_dict(groups, dims={"labels": ["row"]})
+
     def _check_rows(self, name: str, asked: Any) -> np.ndarray:
         """Return row numbers as an array, or say which there is not."""
         n_rows = self.labels.shape[2]
