@@ -1,9 +1,32 @@
-"""Holding the threads of other libraries back while ours run."""
+"""Our threads, and holding those of other libraries back while ours run."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from typing import Any
 
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+Each = Callable[[Callable, Any], list]
+
+
+@contextmanager
+def open_threads(n_jobs: int | None) -> Iterator[Each]:
+    """Give a function that calls another for every item, on threads; BLAS gets one in each."""
+    n_threads = effective_n_jobs(n_jobs)
+    with one_library_thread():
+        if n_threads == 1:
+            yield lambda function, items: [function(*item) for item in items]
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield lambda function, items: list(pool.map(lambda item: function(*item), items))
+
+
+def steps(n: int, size: int) -> list[tuple[int, int]]:
+    """Return the (start, stop) of stretches of a size."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def one_library_thread(kind: str | None = "blas") -> AbstractContextManager:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from countless._threads import open_threads
 from countless.hard.kernel.clusters import KernelClusters, KernelTable, Prices
-from countless.hard.kernel.matrix import open_threads
 from countless.hard.kernel.refine import (
     _opening_changes,
     merge,

@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from countless import DPMeans, KernelDPMeans, farthest_first_penalty, penalty_path
+from countless._threads import open_threads
 from countless.hard.kernel.clusters import KernelTable
-from countless.hard.kernel.matrix import open_threads
 from countless.hard.kernel.path import coordinates, kernel_farthest_first
 
 

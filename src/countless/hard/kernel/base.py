@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin
 from countless._labels import number_by_appearance
+from countless._threads import open_threads, steps
 from countless.hard.checks import check_finite, without_repeats
 from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
 from countless.hard.kernel.clusters import KernelClustering
@@ -22,9 +23,7 @@ from countless.hard.kernel.matrix import (
     KernelFunction,
     check_entries,
     check_precomputed,
-    open_threads,
     scale_of,
-    steps,
 )
 from countless.hard.kernel.null import ANY_ROWS, clouds_through
 from countless.hard.kernel.path import CloudHeights

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.hard.kernel.matrix import Each, steps
+from countless._threads import Each, steps
 from countless.kernels.gram import add_rows, add_within, visit_rows
 from countless.kernels.hdp import choose_globals
 

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
+from countless._threads import open_threads
 from countless.hard.checks import check_weight
 from countless.hard.kernel.base import KernelEstimator
 from countless.hard.kernel.clusters import KernelClustering, KernelClusters, KernelTable, Prices
-from countless.hard.kernel.matrix import open_threads
 from countless.hard.kernel.path import around, kernel_farthest_first, kernel_penalty_path
 from countless.hard.kernel.refine import refine as refine_clusters
 from countless.hard.parameters import check_counts

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
+from countless._threads import open_threads
 from countless.hard.checks import check_weight
 from countless.hard.hdp.groups import check_groups
 from countless.hard.kernel.algorithm2 import kernel_algorithm2
@@ -24,7 +25,6 @@ from countless.hard.kernel.clusters import (
     Prices,
     choose_for_groups,
 )
-from countless.hard.kernel.matrix import open_threads
 from countless.hard.kernel.path import kernel_farthest_first, kernel_penalty_path
 from countless.hard.kernel.refine import refine as refine_clusters
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from countless._memory import state_memory
-from countless._threads import one_library_thread
+from countless._threads import open_threads, steps
 from countless.kernels.gram import first_asymmetry
 
 # Rows and columns of a tile of the kernel, and columns of the sums that a thread works on.
@@ -24,25 +20,6 @@ ASYMMETRY = 1e-5
 SCALED = ("rbf", "poly", "polynomial", "sigmoid")
 # What to do about a kernel that is too large.
 SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
-
-Each = Callable[[Callable, Any], list]
-
-
-@contextmanager
-def open_threads(n_jobs: int | None) -> Iterator[Each]:
-    """Give a function that calls another for every item, on threads; BLAS gets one in each."""
-    n_threads = effective_n_jobs(n_jobs)
-    with one_library_thread():
-        if n_threads == 1:
-            yield lambda function, items: [function(*item) for item in items]
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            yield lambda function, items: list(pool.map(lambda item: function(*item), items))
-
-
-def steps(n: int, size: int) -> list[tuple[int, int]]:
-    """Return the (start, stop) of stretches of a size."""
-    return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class KernelFunction:
