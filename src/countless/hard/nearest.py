@@ -25,8 +25,6 @@ from countless.kernels.assign import (
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 from countless.rows import Block, Frame, Rows, Summary
 
-# Rows enough to make a matrix product worth its preparation.
-LEAST_TILE_ROWS = 64
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
 # Marks of rows, for a while: those far from all centers, or on the far side of a split.
@@ -246,10 +244,7 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
 def compare(block: Block, held, ids, form, products, first, limit, penalty) -> np.ndarray:
     """Compare rows with centers by products, tile by tile; mark those that stay far."""
     far = np.zeros(len(ids), dtype=bool)
-    step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(products.slope)))
-    for at in range(0, len(ids), step):
-        part = slice(at, at + step)
-        score, norm, error = products.scores(block, ids[part])
+    for part, (score, norm, error) in products.tiles(block, ids):
         pick_nearest(
             block.form, ids[part], block.weight, form, score, norm, error, products.unit**2,
             first, limit[part], penalty, held["labels"], held["upper"], held["lower"], far[part],

@@ -8,12 +8,16 @@ P.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from countless.hard.neighbours import TILE_VALUES
 from countless.rows import Block, Frame
 
+# Rows enough to make a matrix product worth its preparation.
+LEAST_TILE_ROWS = 64
 # Fewer centers than this are compared in all dimensions.
 MANY_CENTERS = 512
 # The share of the centers' variance that may lie outside the directions looked at, and how much
@@ -58,8 +62,22 @@ class Products:
         # SciPy's sparse product would copy a transposed view at every call.
         self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else None
 
-    def scores(self, block: Block, ids: np.ndarray) -> Scores:
-        """Compare some rows of a block with all centers."""
+    def tiles(self, block: Block, ids: np.ndarray) -> Iterator[tuple[slice, Scores]]:
+        """Compare rows with all centers tile by tile: give the part of ``ids``, and its scores.
+
+        All tiles share the room of one. Room of its own would be mapped anew for each, which costs
+        as much as the product where memory is given back at once, as on Dask's workers.
+        """
+        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(self.slope)))
+        room = None
+        if not self.frame.is_sparse:
+            room = np.empty((min(step, len(ids)), len(self.slope)), dtype=self.slope.dtype)
+        for at in range(0, len(ids), step):
+            part = slice(at, at + step)
+            yield part, self.scores(block, ids[part], room)
+
+    def scores(self, block: Block, ids: np.ndarray, room: np.ndarray | None = None) -> Scores:
+        """Compare some rows of a block with all centers; dense products fill the room given."""
         tile = self.frame.tile(block, ids, self.unit)
         values = tile.values
         rounding = (self.frame.n_features + 8) * np.finfo(self.slope.dtype).eps
@@ -70,7 +88,10 @@ class Products:
             # The rest is the root of a difference, so it can be off by the root of what rounding
             # leaves.
             error += 4 * np.sqrt(rounding) * tile.length * self.outside
-        score = values @ (self.slope.T if self._right is None else self._right)
+        if room is None:
+            score = values @ (self.slope.T if self._right is None else self._right)
+        else:
+            score = np.matmul(values, self.slope.T, out=room[: len(ids)])
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)
 

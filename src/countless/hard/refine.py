@@ -23,8 +23,7 @@ from countless._compat import OnPass, ignore_pass
 from countless.hard.algorithm1 import Clustering
 from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.merge import profitable_merges
-from countless.hard.nearest import LEAST_TILE_ROWS, Nearest, Relabelling
-from countless.hard.neighbours import TILE_VALUES
+from countless.hard.nearest import Nearest, Relabelling
 from countless.hard.products import Products
 from countless.hard.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves
@@ -241,10 +240,7 @@ def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]
     least = held["lower"].astype(np.float64) ** 2 * lightest / (lightest + w)
     ids = np.flatnonzero((w > 0) & movable & ((given_back > least) | (w * given_back > m.price)))
     target, gain = np.empty(len(ids), dtype=np.int64), np.empty(len(ids))
-    step = max(LEAST_TILE_ROWS, TILE_VALUES // len(m.weight))
-    for at in range(0, len(ids), step):
-        part = slice(at, at + step)
-        score, norm, error = m.products.scores(block, ids[part])
+    for part, (score, norm, error) in m.products.tiles(block, ids):
         pick_moves(
             block.form, ids[part], w, m.weight, m.form, held["labels"], score, norm, error,
             m.products.unit**2, m.price, target[part], gain[part],
