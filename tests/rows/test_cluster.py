@@ -101,7 +101,7 @@ def test_a_killed_worker_costs_a_recomputation_only(client, monkeypatch):
     [
         ((50_000,) * 8, 2, 8),  # well cut already
         ((400_000,), 3, 6),  # too few for three threads
-        ((100,) * 4000, 2, 12),  # too small: Dask's own work would be the larger part
+        ((100,) * 4000, 2, 6),  # too small: Dask's own work would be the larger part
         ((20_000,) * 6 + (280_000,), 2, 4),  # one thread would work on while others wait
         ((400,), 8, 1),  # too short to share out
     ],

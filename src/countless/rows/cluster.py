@@ -27,10 +27,12 @@ from countless.rows.weight import in_steps
 
 log = logging.getLogger("countless")
 
-# Values in a chunk: fewer make Dask's own work the larger part.
-FEWEST_VALUES, MANY_VALUES = 2**18, 2**22
-# Chunks for each thread of the cluster, so that all are equally busy.
-CHUNKS_A_THREAD = 2
+# Values in a chunk: the fewest that are worth a task, so many that tasks cost little beside the
+# work, and the most that are handled at once.
+FEWEST_VALUES, GOOD_VALUES, MANY_VALUES = 2**18, 2**22, 2**25
+# Chunks for each thread of the cluster, so that all are equally busy: at least, and at most unless
+# chunks are good.
+CHUNKS_A_THREAD = 2, 8
 # Answers and sums that one task puts together.
 FAN_IN = 8
 # A table below this size is clustered faster in memory.
@@ -158,8 +160,11 @@ class ClusterRows(Rows):
 def well_cut(array: Any, n_threads: int) -> Any:
     """Return an array whose chunks are neither too small, nor too few for the cluster."""
     n_rows, n_features = array.shape
-    most = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
-    fewest = min(max(CHUNKS_A_THREAD * n_threads, n_rows * n_features // MANY_VALUES, 1), most)
+    n_threads = max(1, n_threads)
+    few, many = (n_threads * chunks for chunks in CHUNKS_A_THREAD)
+    longest = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
+    fewest = min(max(few, -(-n_rows * n_features // MANY_VALUES)), longest)
+    most = min(max(many, n_rows * n_features // GOOD_VALUES), longest)
     if 0 in array.chunks[0]:
         array = array.rechunk({0: tuple(size for size in array.chunks[0] if size)})
     n_chunks = array.numblocks[0]
@@ -167,7 +172,9 @@ def well_cut(array: Any, n_threads: int) -> Any:
     ragged = largest > 4 * -(-n_rows // n_chunks)
     if fewest <= n_chunks <= most and not ragged:
         return array
-    wanted = fewest if n_chunks < fewest or ragged else most
+    wanted = fewest
+    if n_chunks > most:  # well below it, and as many for each thread
+        wanted = min(max(fewest, n_threads * -(-most // (2 * n_threads))), most)
     log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
     return array.rechunk({0: -(-n_rows // wanted), 1: -1})
 
