@@ -1,0 +1,7 @@
+"""How different rows are: tables of numbers, of categories, of both with gaps."""
+
+from countless.dissimilarity.cells import code_ordinal
+from countless.dissimilarity.convert import to_dissimilarity, to_similarity
+from countless.dissimilarity.pairs import METRICS, dissimilarities
+
+__all__ = ["METRICS", "code_ordinal", "dissimilarities", "to_dissimilarity", "to_similarity"]

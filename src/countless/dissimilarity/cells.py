@@ -1,0 +1,200 @@
+"""Any table as numbers that can be compared: what a column is, and its cells in one form.
+
+A numeric column keeps its numbers, an ordinal one becomes equal steps in (0, 1], and a categorical
+one the places of its levels. NaN is a gap in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+NUMERIC, ORDINAL, CATEGORICAL = "numeric", "ordinal", "categorical"
+
+
+class Column(NamedTuple):
+    """One column of a table: its name, what it is, and its cells.
+
+    ``cells`` are numbers with NaN for a gap in a numeric column, and any values with None for a gap
+    in the others. ``levels`` has those of an ordinal column, in order, where they are known.
+    """
+
+    name: Any
+    kind: str
+    cells: np.ndarray
+    levels: tuple | None = None
+
+
+def code_ordinal(values: Iterable, levels: Sequence) -> np.ndarray:
+    """Code values by their place among ordered levels: 1/L, 2/L, ..., L/L; None is a gap.
+
+    Parameters
+    ----------
+    values : iterable
+        One value a row.
+    levels : sequence
+        All levels, lowest first.
+
+    Returns
+    -------
+    ndarray of float64
+
+    Examples
+    --------
+    >>> from countless.dissimilarity import code_ordinal
+    >>> code_ordinal(["low", "high", None, "middle"], ["low", "middle", "high"]).round(2)
+    array([0.33, 1.  ,  nan, 0.67])
+    """
+    return _places("values", values, levels) / len(levels)
+
+
+def read_columns(
+    X: Any, kinds: Mapping[Any, Any] | None = None, *, every: str | None = None
+) -> list[Column]:
+    """Return the columns of a data frame or an array, and what each is.
+
+    Parameters
+    ----------
+    X : data frame or array-like of shape (n_rows, n_columns)
+        pandas, polars or PyArrow frames, or anything NumPy takes. Ordered categories (pandas) and
+        enumerations (polars) are ordinal, other text, categories and truth values categorical.
+    kinds : mapping, optional
+        'numeric', 'ordinal', 'categorical', or the levels of an ordinal column in order, by the
+        column's name (its number in an array), for columns that are not what they look like.
+    every : {'numeric', 'ordinal', 'categorical'}, optional
+        What all columns are.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    columns = _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
+    if not columns or not len(columns[0].cells):
+        raise ValueError("X holds no row" if columns else "X holds no column")
+    if every is not None:
+        return [_retold(column, every) for column in columns]
+    for name, kind in (kinds or {}).items():
+        at = next((i for i, column in enumerate(columns) if column.name == name), None)
+        if at is None:
+            raise ValueError(f"kinds names column {name!r}, which X does not have")
+        columns[at] = _retold(columns[at], kind)
+    return columns
+
+
+def numbers_of(column: Column, levels: tuple | None) -> np.ndarray:
+    """Return the cells of a column as numbers, by these levels unless it is numeric.
+
+    A level that is not among those of a categorical column gets a place of its own.
+    """
+    if column.kind == NUMERIC:
+        return column.cells
+    if column.kind == ORDINAL:
+        return _places(f"column {column.name!r}", column.cells, levels or ()) / len(levels or (0,))
+    place = {level: i for i, level in enumerate(levels or ())}
+    return np.array(
+        [np.nan if cell is None else place.get(cell, len(place)) for cell in column.cells],
+        dtype=np.float64,
+    )
+
+
+def levels_of(column: Column) -> tuple | None:
+    """Return the levels of a column, in order where it is ordinal; None for numbers."""
+    if column.kind == NUMERIC:
+        return None
+    if column.levels is not None:
+        return column.levels
+    found = dict.fromkeys(cell for cell in column.cells if cell is not None)
+    if column.kind == CATEGORICAL:
+        return tuple(found)
+    try:
+        return tuple(sorted(found))
+    except TypeError as error:
+        raise ValueError(
+            f"column {column.name!r} holds values that cannot be put in order; give its levels "
+            "in kinds"
+        ) from error
+
+
+def _places(what: str, values: Iterable, levels: Sequence) -> np.ndarray:
+    """Return the place of each value among the levels, from 1."""
+    place = {level: i for i, level in enumerate(levels, start=1)}
+    if len(place) < len(levels):
+        raise ValueError(f"the levels of {what} are not all different")
+    found = np.empty(len(values := list(values)))
+    for row, value in enumerate(values):
+        if not _is_gap(value) and value not in place:
+            raise ValueError(f"{what}: row {row} is {value!r}, which is not among the levels")
+        found[row] = np.nan if _is_gap(value) else place[value]
+    return found
+
+
+def _is_gap(value: Any) -> bool:
+    """Tell whether a cell is empty; NaN and NaT differ from themselves, and NA from everything."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _from_frame(frame: nw.DataFrame) -> list[Column]:
+    columns = []
+    for name in frame.columns:
+        series = frame[name]
+        kind = series.dtype
+        if kind.is_numeric():
+            columns.append(Column(name, NUMERIC, series.cast(nw.Float64).to_numpy()))
+        elif isinstance(kind, nw.Enum):
+            levels = tuple(kind.categories)
+            columns.append(Column(name, ORDINAL, _values(series.to_list()), levels))
+        elif kind in (nw.String, nw.Categorical, nw.Boolean, nw.Object):
+            columns.append(_recognised(name, _values(series.to_list())))
+        else:
+            raise ValueError(f"column {name!r} holds {kind}, which cannot be compared")
+    return columns
+
+
+def _from_array(X: Any) -> list[Column]:
+    table = np.asarray(X)
+    if table.ndim != 2:
+        raise ValueError(f"X must have two dimensions; got {table.ndim}")
+    if table.dtype.kind in "iuf":
+        return [Column(i, NUMERIC, table[:, i].astype(np.float64)) for i in range(table.shape[1])]
+    return [_recognised(i, _values(table[:, i].tolist())) for i in range(table.shape[1])]
+
+
+def _values(cells: list) -> np.ndarray:
+    """Return cells as objects, None for a gap."""
+    values = np.empty(len(cells), dtype=object)
+    values[:] = [None if _is_gap(cell) else cell for cell in cells]
+    return values
+
+
+def _recognised(name: Any, cells: np.ndarray) -> Column:
+    """Return a column of objects: numeric when all it holds are numbers, else categorical."""
+    held = [cell for cell in cells if cell is not None]
+    if held and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in held):
+        return Column(name, NUMERIC, cells.astype(np.float64))
+    return Column(name, CATEGORICAL, cells)
+
+
+def _retold(column: Column, kind: Any) -> Column:
+    """Return a column as the user says that it is."""
+    cells = column.cells
+    if kind == NUMERIC and column.kind != NUMERIC:
+        numbers = np.empty(len(cells))
+        for row, cell in enumerate(cells):
+            try:
+                numbers[row] = np.nan if cell is None else float(cell)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {column.name!r} must hold numbers; row {row} is {cell!r}"
+                ) from error
+        return Column(column.name, NUMERIC, numbers)
+    if column.kind == NUMERIC and kind != NUMERIC:
+        cells = _values(cells.tolist())
+    if isinstance(kind, str):
+        if kind not in (NUMERIC, ORDINAL, CATEGORICAL):
+            raise ValueError(
+                f"kinds must say 'numeric', 'ordinal', 'categorical' or give levels; "
+                f"column {column.name!r} has {kind!r}"
+            )
+        levels = column.levels if kind == ORDINAL else None
+        return Column(column.name, kind, cells, levels)
+    return Column(column.name, ORDINAL, cells, tuple(kind))
