@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.exemplar.estimator import AffinityPropagation
     from countless.hard.dp_means import DPMeans
     from countless.hard.graph.estimator import GraphDPMeans
     from countless.hard.hdp.estimator import HDPMeans, hdp_penalties
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AffinityPropagation",
     "DPMeans",
     "GraphDPMeans",
     "HDPMeans",
@@ -29,6 +31,7 @@ __all__ = [
 
 # Where each public name lives; a name is imported when it is first asked for.
 _HOME = {
+    "AffinityPropagation": "countless.exemplar.estimator",
     "DPMeans": "countless.hard.dp_means",
     "GraphDPMeans": "countless.hard.graph.estimator",
     "HDPMeans": "countless.hard.hdp.estimator",

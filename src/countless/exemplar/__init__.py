@@ -1,0 +1,1 @@
+"""Clusters around exemplars: affinity propagation, size priors, and iterated conditional modes."""

@@ -1,0 +1,122 @@
+"""Clusterings by exemplars: each row's exemplar, what a clustering is worth, and moves to better.
+
+A clustering is ``choice``, the exemplar of each row. It is legal where exemplars choose themselves
+and rows have an edge to their exemplar, and worth the sum of all similarities to exemplars plus the
+weights of the prior.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless._compat import OnPass, ignore_pass
+from countless._threads import Each, steps
+from countless.exemplar.weights import Weights
+from countless.kernels.edges import Edges
+from countless.kernels.exemplars import (
+    Groups,
+    add_up_columns,
+    choose_exemplars,
+    link_rows,
+    net_of_choice,
+    sweep_rows,
+)
+
+# Moves that gain less than this share of the similarities' sum are rounding.
+ROUNDING = 1e-11
+COLUMNS_AT_ONCE = 256
+
+
+class Problem(NamedTuple):
+    """Similarities with preferences, the weights of a prior, and threads to work with."""
+
+    edges: Edges
+    weights: Weights
+    each: Each
+
+    @property
+    def n(self) -> int:
+        return len(self.edges.own)
+
+
+def worth(problem: Problem, choice: np.ndarray) -> float:
+    """Return the net similarity plus the prior's weights; minus infinity where it is illegal."""
+    size = np.bincount(choice, minlength=problem.n)
+    used = np.flatnonzero(size)
+    if not np.array_equal(choice[used], used):
+        return -np.inf
+    return net_of_choice(problem.edges, choice, size) + problem.weights.of(size[used])
+
+
+def nearest_exemplars(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
+    """Return the most similar exemplar of each row; rows that reach none are exemplars, too."""
+    choice = np.empty(problem.n, dtype=np.int64)
+    choose_exemplars(problem.edges, exemplars, np.empty(problem.n), choice)
+    return choice
+
+
+def settle(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
+    """Assign rows, take the best exemplar of each cluster, and assign rows again."""
+    groups, _ = group(problem, nearest_exemplars(problem, exemplars))
+    return nearest_exemplars(problem, np.sort(groups.exemplar[groups.exemplar >= 0]))
+
+
+def group(problem: Problem, label: np.ndarray) -> tuple[Groups, int]:
+    """Return clusters with their best exemplars, and how many there are."""
+    n = problem.n
+    counts = [np.empty(n, dtype=np.int64) for _ in range(6)]
+    size, exemplar, reach, head, after, before = counts
+    label = label.astype(np.int64)
+    groups = Groups(label, size, exemplar, np.empty(n), reach, head, after, before)
+
+    def add_up(first: int, last: int) -> None:
+        add_up_columns(problem.edges, label, first, last, groups.total, groups.reach)
+
+    problem.each(add_up, steps(n, COLUMNS_AT_ONCE))
+    return groups, link_rows(groups, n)
+
+
+def improve(
+    problem: Problem, label: np.ndarray, max_iter: int, on_pass: OnPass = ignore_pass
+) -> tuple[np.ndarray, int, bool]:
+    """Move rows one by one, with the best exemplars of both clusters, while that gains.
+
+    Each row in turn joins the cluster, or opens the one, that gains most (iterated conditional
+    modes). Clusters without an edge from all rows to one of them are taken apart first.
+
+    Returns
+    -------
+    choice, n_iter, converged
+        The exemplar of each row, how many sweeps there were, and whether the last moved nothing.
+    """
+    groups, n_clusters = group(problem, label)
+    if (groups.exemplar[groups.label] < 0).any():
+        apart = np.where(groups.exemplar[groups.label] < 0, np.arange(problem.n), -1)
+        groups, n_clusters = group(problem, _rename(groups.label, apart))
+    value = problem.edges.value
+    spread = float(value.max()) - float(value.min()) + 1.0
+    weights = problem.weights.bounded(2.0 * problem.n * spread + _reach(problem.weights))
+    least = ROUNDING * (float(np.abs(groups.total[groups.exemplar[groups.label]]).max()) + 1.0)
+    n_moves, n_iter = -1, 0
+    while n_moves and n_iter < max_iter:
+        n_clusters, n_moves, _ = sweep_rows(
+            problem.edges, weights.size, weights.number, n_clusters, least, groups
+        )
+        n_iter += 1
+        choice = groups.exemplar[groups.label]
+        on_pass(worth(problem, choice), n_clusters)
+    return groups.exemplar[groups.label], n_iter, n_moves == 0
+
+
+def _rename(label: np.ndarray, apart: np.ndarray) -> np.ndarray:
+    """Return labels in which rows that are to be apart have names of their own."""
+    joined = np.where(apart >= 0, len(label) + apart, label)
+    return np.unique(joined, return_inverse=True)[1]
+
+
+def _reach(weights: Weights) -> float:
+    """Return how far apart finite weights are."""
+    finite = [part[np.isfinite(part)] for part in (weights.size, weights.number)]
+    return float(sum(part.max() - part.min() for part in finite))

@@ -1,0 +1,266 @@
+"""Affinity propagation: max-product on the exemplar model, plain or with a prior over sizes.
+
+Iterations alternate between rows and columns (see `countless.kernels.messages`). Without a prior
+both kinds of messages are damped, as Frey and Dueck do; with one those of columns alone, as Tarlow,
+Zemel and Frey do. Messages that swing are damped more and more.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import numpy as np
+
+from countless._compat import OnPass, ignore_pass
+from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
+from countless.exemplar.weights import Weights
+from countless.kernels.counts import best_of_others, sort_descending
+from countless.kernels.messages import Maxima, Rows, follow_rows, merge_maxima, pass_columns
+
+logger = logging.getLogger("countless")
+
+# Columns are shared out in so many blocks at most, each of so many edges at least; a block keeps
+# maxima of all rows, so that it has several edges for each of them.
+BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
+# Exemplars that come and go with one period over this many iterations will go on so.
+WATCHED, LONGEST_PERIOD = 60, 20
+# How often damping is raised, each time half of the way to 1.
+RAISES = 3
+ICM_SWEEPS = 100
+
+
+class Found(NamedTuple):
+    """A legal clustering, and how it was found."""
+
+    choice: np.ndarray  # (n,), the exemplar of each row
+    n_iter: int
+    converged: bool
+    damping: float  # the last
+
+
+class Messages:
+    """The messages of all edges, and an iteration that updates them."""
+
+    def __init__(self, problem: Problem, price: float):
+        self.edges, self.each = problem.edges, problem.each
+        self.weights = problem.weights.bounded(price)
+        n, n_edges = problem.n, len(self.edges.value)
+        self.availability = np.zeros_like(self.edges.value)
+        self.belief = np.zeros(n)
+        self.gap_alone = price
+        self.negligible = 1e-18 * price / n
+        self.gain, self.cut = _size_table(self.weights)
+        self.preference = self.edges.value[self.edges.own].astype(np.float64)
+        self.opening = np.full(n, self.weights.number[1])
+        count = max(1, min(BLOCKS, n_edges // max(EDGES_A_ROW * n, BLOCK_EDGES)))
+        ends = np.searchsorted(self.edges.start, np.linspace(0, n_edges, count + 1))
+        self.blocks = [
+            (first, last, _new_maxima(n)) for first, last in zip(ends[:-1], ends[1:], strict=True)
+        ]
+        no_start, nowhere = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+        self.rows = Rows(0.0, np.zeros(n), no_start, nowhere, np.empty(0))
+        self._put_preferences()
+        self._pass(1.0)  # changes nothing: the largest similarities of each row
+
+    def update(self, damping: float) -> None:
+        """Take one iteration."""
+        row_damping = 0.0 if len(self.gain) else damping
+        self.rows = follow_rows(
+            self.rows, self.maxima, row_damping, self.gap_alone, self.negligible
+        )
+        self._pass(damping)
+        if not self.weights.opens_alike:
+            self._count_exemplars(damping)
+
+    def close(self) -> None:
+        """Leave the preferences as they were."""
+        self.edges.value[self.edges.own] = self.preference
+
+    @property
+    def maxima(self) -> Maxima:
+        return self.blocks[0][2]
+
+    def _pass(self, damping: float) -> None:
+        def update_block(first: int, last: int, maxima: Maxima) -> None:
+            pass_columns(
+                self.edges,
+                first,
+                last,
+                self.rows,
+                damping,
+                self.gain,
+                self.cut,
+                self.availability,
+                maxima,
+                self.belief,
+            )
+
+        self.each(update_block, self.blocks)
+        for _, _, part in self.blocks[1:]:
+            merge_maxima(self.maxima, part)
+
+    def _put_preferences(self) -> None:
+        self.edges.value[self.edges.own] = self.preference + self.opening
+
+    def _count_exemplars(self, damping: float) -> None:
+        """Update what the number of clusters says to each exemplar."""
+        value = self.belief - self.opening
+        n = len(value)
+        key, item = value.copy(), np.arange(n, dtype=np.int32)
+        key, item = sort_descending(key, item, np.empty(n), np.empty_like(item), n)
+        when_on, when_off = np.empty(n), np.empty(n)
+        table = np.append(self.weights.number, [0.0, 0.0])
+        best_of_others(key, n, table, np.empty(n + 1), when_on, when_off)
+        fresh = np.empty(n)
+        fresh[item] = when_on - when_off
+        self.opening = damping * self.opening + (1.0 - damping) * fresh
+        self._put_preferences()
+
+
+def max_product(
+    problem: Problem,
+    *,
+    damping: float,
+    max_iter: int,
+    convergence_iter: int,
+    on_pass: OnPass = ignore_pass,
+) -> Found:
+    """Cluster by messages; the result is legal whether they converge or not.
+
+    Parameters
+    ----------
+    problem : Problem
+    damping : float
+        The share of the old message in the new one, to start with.
+    max_iter : int
+        Iterations at each damping.
+    convergence_iter : int
+        Iterations after which exemplars that stay the same are final.
+    on_pass : callable
+        Told the worth of the best clustering so far and the number of exemplars.
+    """
+    low, high = off_diagonal_range(problem)
+    own = problem.edges.value[problem.edges.own]
+    rounding = 8 * np.finfo(own.dtype).eps
+    if _equal(low, high, rounding) and _equal(own.min(), own.max(), rounding):
+        return Found(_one_or_all(problem), 1, True, damping)
+    spread = max(high, float(own.max())) - min(low, float(own.min()))
+    sizes = problem.weights.size[np.isfinite(problem.weights.size)]
+    price = 2.0 * problem.n * spread + float(np.ptp(sizes))
+    messages = Messages(problem, price)
+    try:
+        watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
+    finally:
+        messages.close()
+    counts_sizes = problem.weights.counts_sizes
+    if watch.converged and not counts_sizes:
+        choice = settle(problem, np.flatnonzero(watch.exemplars))
+    else:
+        start = watch.best if watch.best is not None else np.zeros(problem.n, dtype=np.int64)
+        choice, _, _ = improve(problem, start, ICM_SWEEPS)
+    return Found(choice, watch.n_iter, watch.converged, watch.damping)
+
+
+class _Watch:
+    """What the iterations have shown so far."""
+
+    def __init__(self, problem: Problem, damping: float):
+        self.problem = problem
+        self.damping = damping
+        self.converged = False
+        self.n_iter = 0
+        self.exemplars = np.zeros(problem.n, dtype=bool)
+        self.best: np.ndarray | None = None
+        self.best_worth = -np.inf
+        self.unchanged = 0
+        self.recent: list[int] = []
+        self._seen: set[int] = set()
+
+    def look(self, messages: Messages) -> None:
+        """Take note of the exemplars after an iteration, and of what they are worth."""
+        self.n_iter += 1
+        exemplars = messages.belief > 0
+        same = np.array_equal(exemplars, self.exemplars)
+        self.unchanged = self.unchanged + 1 if same else 1
+        self.exemplars = exemplars
+        self.recent.append(hash(exemplars.tobytes()))
+        if not exemplars.any():
+            return
+        column = messages.maxima.column
+        key = hash(column.tobytes()) if self.problem.weights.counts_sizes else self.recent[-1]
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        choice = nearest_exemplars(self.problem, np.flatnonzero(exemplars))
+        if self.problem.weights.counts_sizes:
+            chosen = np.where(exemplars[column], column, choice)
+            choice = np.where(exemplars, choice, chosen)
+        value = worth(self.problem, choice)
+        if value > self.best_worth:
+            self.best, self.best_worth = choice, value
+
+    def swings(self) -> bool:
+        """Tell whether exemplars come and go with a period."""
+        recent = self.recent[-WATCHED:]
+        if len(recent) < WATCHED or self.unchanged > LONGEST_PERIOD:
+            return False
+        return any(recent[p:] == recent[:-p] for p in range(2, LONGEST_PERIOD + 1))
+
+
+def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) -> _Watch:
+    """Update messages until the exemplars stay the same, with more damping where they do not."""
+    watch = _Watch(problem, damping)
+    for raised in range(RAISES + 1):
+        if raised:
+            watch.damping = (1.0 + watch.damping) / 2
+            watch.recent.clear()
+            logger.info("messages swing: damping raised to %.3g", watch.damping)
+        for _ in range(max_iter):
+            messages.update(watch.damping)
+            watch.look(messages)
+            on_pass(watch.best_worth, int(watch.exemplars.sum()))
+            settled = watch.unchanged >= convergence_iter and watch.n_iter > convergence_iter
+            if settled and watch.exemplars.any():
+                watch.converged = True
+                return watch
+            if watch.swings():
+                break
+    return watch
+
+
+def off_diagonal_range(problem: Problem) -> tuple[float, float]:
+    """Return the lowest and the highest similarity of a row to another one."""
+    value, own = problem.edges.value, problem.edges.own
+    if len(value) == len(own):
+        return 0.0, 0.0
+    kept = value[own]
+    other = np.setdiff1d(np.arange(len(own) + 1), own)[0]  # any edge that is not a preference
+    value[own] = value[other]
+    low, high = float(value.min()), float(value.max())
+    value[own] = kept
+    return low, high
+
+
+def _equal(low: float, high: float, rounding: float) -> bool:
+    return high - low <= rounding * max(abs(low), abs(high))
+
+
+def _one_or_all(problem: Problem) -> np.ndarray:
+    """Return one cluster or as many as rows, whichever is worth more: nothing else can be."""
+    one, all_ = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
+    return all_ if worth(problem, all_) > worth(problem, one) else one
+
+
+def _size_table(weights: Weights) -> tuple[np.ndarray, float]:
+    """Return the weights of rows besides the exemplar, and the message that no row is below."""
+    if not weights.counts_sizes:
+        return np.empty(0), 0.0
+    size = weights.size[1:]
+    step = np.diff(size, append=size[-1]).max()
+    return np.append(size, [size[-1]] * 2), -float(step) - 1e-9 * (1.0 + abs(step))
+
+
+def _new_maxima(n: int) -> Maxima:
+    integers = [np.zeros(n, dtype=np.int64) for _ in range(2)]
+    return Maxima(np.zeros(n), np.zeros(n), *integers)

@@ -1,0 +1,120 @@
+"""Similarities of rows to exemplars: computed from rows, or given as a matrix, full or sparse."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import euclidean_distances
+
+from countless._threads import Each, steps
+from countless.kernels.edges import Edges, break_ties
+
+logger = logging.getLogger("countless")
+
+# Entries of a similarity matrix that a thread computes at a time.
+TILE_ENTRIES = 2**20
+NONE = np.empty(0, dtype=np.int32)
+
+Affinity = Callable[[Any, Any], np.ndarray]
+
+
+def negative_squares(A: Any, B: Any) -> np.ndarray:
+    """Return minus the squared distance of every row of A from every row of B."""
+    return -euclidean_distances(A, B, squared=True)
+
+
+def log_normal(squares: np.ndarray, variance: float, n_features: int) -> np.ndarray:
+    """Return the log density of a spherical normal distribution at squared distances.
+
+    Examples
+    --------
+    >>> log_normal(np.array([0.0, 1.0]), 1.0, 1).round(3).tolist()
+    [-0.919, -1.419]
+    """
+    return -squares / (2 * variance) - n_features / 2 * np.log(2 * np.pi * variance)
+
+
+def gaussian_affinity(noise_variance: float) -> Affinity:
+    """Return the similarity ``log p(x_i | x_j)``: row i is normal around its exemplar j."""
+
+    def affinity(A: Any, B: Any) -> np.ndarray:
+        return log_normal(-negative_squares(A, B), noise_variance, A.shape[1])
+
+    return affinity
+
+
+def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
+    """Return the similarity of every row, as column i, to every row as its exemplar, as row j."""
+    n = X.shape[0]
+    values = np.empty((n, n), dtype=X.dtype)
+    logger.info("similarities of n=%s rows: %s bytes", f"{n:,}", f"{values.nbytes:,}")
+
+    def fill(first: int, last: int) -> None:
+        tile = np.asarray(affinity(X, X[first:last]))
+        if tile.shape != (n, last - first):
+            raise ValueError(
+                f"affinity must return one similarity for each pair, an array of shape "
+                f"{(n, last - first)}; it returned {tile.shape}"
+            )
+        values[first:last] = tile.T
+
+    each(fill, steps(n, max(1, TILE_ENTRIES // n)))
+    return values
+
+
+def full_edges(values: np.ndarray) -> Edges:
+    """Return the edges of a full matrix whose row j has the similarities to exemplar j."""
+    n = len(values)
+    start = np.arange(n + 1, dtype=np.int64) * n
+    own = start[:-1] + np.arange(n)
+    return Edges(values.reshape(-1), start, NONE, own, NONE, NONE, NONE)
+
+
+def sparse_edges(matrix: Any) -> Edges:
+    """Return the edges of a sparse matrix; every row gets one to itself."""
+    n = matrix.shape[0]
+    matrix = sp.csc_array(matrix)
+    matrix.sum_duplicates()
+    rows = matrix.indices.astype(np.int32)
+    columns = np.repeat(np.arange(n, dtype=np.int32), np.diff(matrix.indptr))
+    other = rows != columns
+    rows = np.concatenate([rows[other], np.arange(n, dtype=np.int32)])
+    columns = np.concatenate([columns[other], np.arange(n, dtype=np.int32)])
+    values = np.concatenate([matrix.data[other], np.zeros(n, dtype=matrix.dtype)])
+    order = np.lexsort((rows, columns))
+    rows, columns, values = rows[order], columns[order], values[order]
+    own = np.flatnonzero(rows == columns)
+    by_row = np.argsort(rows, kind="stable")
+    return Edges(
+        values,
+        _starts(columns, n),
+        rows,
+        own,
+        _starts(rows, n),
+        columns[by_row],
+        by_row,
+    )
+
+
+def _starts(sorted_or_not: np.ndarray, n: int) -> np.ndarray:
+    counts = np.bincount(sorted_or_not, minlength=n)
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def prepare(edges: Edges, preference: np.ndarray, seed: int, each: Each) -> None:
+    """Put preferences on the edges of rows to themselves, and shift all by a rounding.
+
+    Equal similarities make messages swing for ever; a shift far below what matters ends that.
+    """
+    edges.value[edges.own] = preference
+    limits = np.finfo(edges.value.dtype)
+    n = len(edges.own)
+
+    def shift(first: int, last: int) -> None:
+        break_ties(edges, first, last, limits.eps, 100 * limits.tiny, seed)
+
+    each(shift, steps(n, max(1, TILE_ENTRIES * n // len(edges.value))))

@@ -1,0 +1,77 @@
+"""What a prior says of clusters with exemplars: a weight of sizes, and one of their number.
+
+The exemplar is any row of its cluster with the same probability, so that a cluster of s rows weighs
+``log f(s) - log s``: for a Dirichlet process ``log Gamma(s) - log s`` (Tarlow, Zemel and Frey 2008,
+section 3). Where opening a cluster weighs the same however many there are, that belongs to the
+preference of its exemplar; else it is a factor of its own, which sees the number of exemplars.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.priors import DirichletProcess, PartitionPrior, UniformPartition
+
+NAMED = {"dirichlet-process": DirichletProcess, "uniform": UniformPartition}
+
+
+class Weights(NamedTuple):
+    """The log weight of every size and number of clusters of n rows; all zeros for no prior."""
+
+    size: np.ndarray  # (n + 1,), 0 at 0
+    number: np.ndarray  # (n + 1,), 0 at 0
+    constant: float  # what makes the probabilities of all partitions sum to 1
+
+    @property
+    def counts_sizes(self) -> bool:
+        return bool(self.size.any())
+
+    @property
+    def opens_alike(self) -> bool:
+        """Whether each cluster adds the same to the weight of their number."""
+        step = np.diff(self.number)
+        return bool(np.allclose(step, step[0], rtol=1e-12, atol=1e-12))
+
+    def of(self, sizes: np.ndarray) -> float:
+        """Return the log probability of clusters of these sizes and of their exemplars."""
+        return float(self.size[sizes].sum() + self.number[len(sizes)] + self.constant)
+
+    def bounded(self, price: float) -> Weights:
+        """Return the same with a price for each row or cluster too many, in place of infinity."""
+        return Weights(_bounded(self.size, price), _bounded(self.number, price), self.constant)
+
+
+def _bounded(weight: np.ndarray, price: float) -> np.ndarray:
+    allowed = np.flatnonzero(np.isfinite(weight))[-1]
+    excess = np.maximum(np.arange(len(weight)) - allowed, 0)
+    return np.where(excess > 0, weight[allowed] - price * excess, weight)
+
+
+def check_prior(prior: Any) -> PartitionPrior | None:
+    """Return a prior, or say what can be one."""
+    if prior is None or isinstance(prior, PartitionPrior):
+        return prior
+    if isinstance(prior, str) and prior in NAMED:
+        return NAMED[prior]()
+    known = ", ".join(repr(name) for name in NAMED)
+    raise ValueError(f"prior must be None, {known} or one of countless.priors; got {prior!r}")
+
+
+def weights_of(prior: PartitionPrior | None, n: int) -> Weights:
+    """Return what a prior says of partitions of n rows, and of one exemplar in each cluster.
+
+    Examples
+    --------
+    >>> from countless.priors import DirichletProcess
+    >>> weights = weights_of(DirichletProcess(alpha=2.0), 3)
+    >>> np.exp(weights.size).round(2).tolist(), np.exp(weights.number).round(2).tolist()
+    ([1.0, 1.0, 0.5, 0.67], [1.0, 2.0, 4.0, 8.0])
+    """
+    if prior is None:
+        return Weights(np.zeros(n + 1), np.zeros(n + 1), 0.0)
+    sizes = np.arange(1, n + 1)
+    size = np.concatenate([[0.0], prior.log_size(sizes) - np.log(sizes)])
+    number = np.concatenate([[0.0], np.cumsum(prior.log_open(np.arange(n)))])
+    return Weights(size, number, -prior.log_normalizer(n))

@@ -1,0 +1,47 @@
+"""Similarities as compiled code sees them: edges, column by column, of a full or a sparse matrix.
+
+Column j holds how well every row is served by j as its exemplar. Of a full matrix there is no need
+to say which rows a column has, so that ``row_of`` and the order by rows are empty.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Edges(NamedTuple):
+    """The entries of a similarity matrix; column j has those from ``start[j]`` to ``start[j + 1]``."""
+
+    value: np.ndarray  # (n_edges,)
+    start: np.ndarray  # (n + 1,)
+    row_of: np.ndarray  # (n_edges,), ascending in every column; empty for a full matrix
+    own: np.ndarray  # (n,), which edge joins each row to itself
+    row_start: np.ndarray  # (n + 1,), the same edges row by row; empty for a full matrix
+    column_of: np.ndarray  # (n_edges,)
+    edge_of: np.ndarray  # (n_edges,)
+
+
+@njit(nogil=True, cache=True)
+def spread(n, x, y):
+    """Return a number from -1 to 1 that looks random and depends on a place alone."""
+    z = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(y) * np.uint64(0xD1B54A32D192ED03)
+    z ^= np.uint64(n)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-52 - 1.0
+
+
+@njit(nogil=True, cache=True)
+def break_ties(edges, first, last, relative, least, seed):
+    """Shift similarities by a rounding, each by its place, so that no two choices are equal.
+
+    edges.value is # OUT, in columns from first to last.
+    """
+    value, start, row_of, _, _, _, _ = edges
+    for j in range(first, last):
+        for edge in range(start[j], start[j + 1]):
+            row = row_of[edge] if row_of.shape[0] else edge - start[j]
+            shift = relative * abs(value[edge]) + least
+            value[edge] += shift * spread(seed, row, j)

@@ -1,0 +1,263 @@
+"""Legal clusterings by exemplars: rows that choose one, the best one of a cluster, and moves.
+
+In a legal clustering the exemplar of a cluster is one of its rows. Of the rows of cluster c,
+``total[j]`` is the sum of their similarities to j, its own preference included, and ``reach[j]``
+counts those that have an edge to j: with sparse similarities only a row that all others reach can
+be the exemplar. Moves of a row change both by the row's own edges alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Groups(NamedTuple):
+    """Clusters under names from 0 to n - 1, and their rows in linked lists."""
+
+    label: np.ndarray  # (n,), of each row
+    size: np.ndarray  # (n,), of each cluster; 0 for a name that is free
+    exemplar: np.ndarray  # (n,), of each cluster
+    total: np.ndarray  # (n,), for each row as exemplar of its cluster
+    reach: np.ndarray  # (n,)
+    head: np.ndarray  # (n,), the first row of each cluster
+    after: np.ndarray  # (n,), the next row of the same cluster, or -1
+    before: np.ndarray  # (n,)
+
+
+@njit(nogil=True, cache=True)
+def choose_exemplars(edges, exemplars, best, choice):
+    """Give each row the most similar exemplar, and each exemplar itself; best and choice are # OUT.
+
+    A row without an edge to any of them becomes its own.
+    """
+    value, start, row_of, _, _, _, _ = edges
+    n = choice.shape[0]
+    best[:] = -np.inf
+    for row in range(n):
+        choice[row] = row
+    for exemplar in exemplars:
+        begin, end = start[exemplar], start[exemplar + 1]
+        if row_of.shape[0] == 0:
+            similarity = value[begin:end]
+            for row in range(n):
+                better = similarity[row] > best[row]
+                best[row] = similarity[row] if better else best[row]
+                choice[row] = exemplar if better else choice[row]
+        else:
+            for edge in range(begin, end):
+                row = row_of[edge]
+                if value[edge] > best[row]:
+                    best[row], choice[row] = value[edge], exemplar
+    for exemplar in exemplars:
+        choice[exemplar] = exemplar
+
+
+@njit(nogil=True, cache=True)
+def add_up_columns(edges, label, first, last, total, reach):
+    """Fill total and reach for the rows from first to last as exemplars; both are # OUT."""
+    value, start, row_of, _, _, _, _ = edges
+    for j in range(first, last):
+        begin, mine = start[j], label[j]
+        added, count = 0.0, 0
+        for k in range(start[j + 1] - begin):
+            row = k if row_of.shape[0] == 0 else row_of[begin + k]
+            if label[row] == mine:
+                added += value[begin + k]
+                count += 1
+        total[j], reach[j] = added, count
+
+
+@njit(nogil=True, cache=True)
+def net_of_choice(edges, choice, size):
+    """Return the sum of all rows' similarities to the exemplars they chose, or minus infinity."""
+    value, start, row_of, _, _, _, _ = edges
+    net = 0.0
+    for j in range(choice.shape[0]):
+        if size[j] == 0:
+            continue
+        begin, count = start[j], 0
+        for k in range(start[j + 1] - begin):
+            row = k if row_of.shape[0] == 0 else row_of[begin + k]
+            if choice[row] == j:
+                net += value[begin + k]
+                count += 1
+        if count < size[j]:
+            return -np.inf
+    return net
+
+
+@njit(nogil=True, cache=True)
+def link_rows(groups, n):
+    """Fill sizes, lists and exemplars from labels, totals and reach; returns how many clusters.
+
+    Of the rows that all others reach, the exemplar is the one with the largest total. A cluster
+    that has none gets -1.
+    """
+    label, size, exemplar, total, reach, head, after, before = groups
+    size[:] = 0
+    exemplar[:] = -1
+    head[:] = -1
+    for row in range(n - 1, -1, -1):
+        _link(groups, row, label[row])
+    count = 0
+    for row in range(n):
+        cluster = label[row]
+        if head[cluster] == row:
+            count += 1
+        if reach[row] == size[cluster]:
+            known = exemplar[cluster]
+            if known < 0 or total[row] > total[known]:
+                exemplar[cluster] = row
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _link(groups, row, cluster):
+    first = groups.head[cluster]
+    groups.before[row], groups.after[row] = -1, first
+    if first >= 0:
+        groups.before[first] = row
+    groups.head[cluster] = row
+    groups.label[row] = cluster
+    groups.size[cluster] += 1
+
+
+@njit(nogil=True, cache=True)
+def _unlink(groups, row):
+    cluster, ahead, behind = groups.label[row], groups.before[row], groups.after[row]
+    if ahead >= 0:
+        groups.after[ahead] = behind
+    else:
+        groups.head[cluster] = behind
+    if behind >= 0:
+        groups.before[behind] = ahead
+    groups.size[cluster] -= 1
+
+
+@njit(nogil=True, cache=True)
+def _row_edge(edges, row, k):
+    """Return the column and the number of a row's k-th edge."""
+    if edges.row_of.shape[0] == 0:
+        return k, edges.start[k] + row
+    at = edges.row_start[row] + k
+    return edges.column_of[at], edges.edge_of[at]
+
+
+@njit(nogil=True, cache=True)
+def sweep_rows(
+    edges,  # IN
+    gain,  # IN (n + 1,), the weight of a cluster by its size
+    opened,  # IN (n + 1,), the weight of each number of clusters
+    n_clusters,  # IN
+    least,  # IN, gains below this are rounding
+    groups,  # OUT
+):
+    """Offer every row every cluster, with the best exemplars for both, and take what gains most.
+
+    Returns the number of clusters, how many rows moved, and what they gained.
+    """
+    label, size, exemplar, total, reach, _, _, _ = groups
+    n = label.shape[0]
+    full = edges.row_of.shape[0] == 0
+    here = np.full(n, -1, dtype=np.int64)  # the row whose edge to j is in `to`
+    to = np.empty(n)
+    touched, mark = np.empty(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    joined, joined_as = np.empty(n), np.empty(n, dtype=np.int64)
+    served, n_served = np.empty(n), np.empty(n, dtype=np.int64)
+    n_moves, gained, free = 0, 0.0, 0
+    for row in range(n):
+        old = label[row]
+        n_touched = 0
+        preference = edges.value[edges.own[row]]
+        n_edges = n if full else edges.row_start[row + 1] - edges.row_start[row]
+        for k in range(n_edges):
+            j, edge = _row_edge(edges, row, k)
+            if j == row:
+                continue
+            here[j], to[j] = row, edges.value[edge]
+            cluster = label[j]
+            if mark[cluster] != row:
+                mark[cluster] = row
+                touched[n_touched] = cluster
+                n_touched += 1
+                joined[cluster], served[cluster], n_served[cluster] = -np.inf, 0.0, 0
+            if reach[j] == size[cluster] and total[j] + to[j] > joined[cluster]:
+                joined[cluster], joined_as[cluster] = total[j] + to[j], j
+        begin = edges.start[row]
+        for k in range(edges.start[row + 1] - begin):
+            i = k if full else edges.row_of[begin + k]
+            cluster = label[i]
+            if i == row:
+                continue
+            if mark[cluster] != row:  # no edge of the row leads there, but it can be the exemplar
+                mark[cluster] = row
+                touched[n_touched] = cluster
+                n_touched += 1
+                joined[cluster], served[cluster], n_served[cluster] = -np.inf, 0.0, 0
+            served[cluster] += edges.value[begin + k]
+            n_served[cluster] += 1
+        left, left_as = -np.inf, -1
+        if size[old] == 1:
+            left = 0.0
+        else:
+            j = groups.head[old]
+            while j >= 0:
+                if j != row:
+                    linked = here[j] == row
+                    rest = total[j] - to[j] if linked else total[j]
+                    if reach[j] - linked == size[old] - 1 and rest > left:
+                        left, left_as = rest, j
+                j = groups.after[j]
+            left += gain[size[old] - 1]
+        if left == -np.inf:
+            continue
+        stays = total[exemplar[old]] + gain[size[old]] + opened[n_clusters]
+        fewer = n_clusters - (size[old] == 1)
+        best_gain, best_cluster, best_exemplar = least, -1, -1
+        if size[old] > 1:
+            alone = left + preference + gain[1] + opened[n_clusters + 1] - stays
+            if alone > best_gain:
+                best_gain, best_exemplar = alone, row
+        for k in range(n_touched):
+            cluster = touched[k]
+            if cluster == old:
+                continue
+            with_row, as_exemplar = joined[cluster], joined_as[cluster]
+            if n_served[cluster] == size[cluster] and served[cluster] + preference > with_row:
+                with_row, as_exemplar = served[cluster] + preference, row
+            if with_row == -np.inf:
+                continue
+            now = total[exemplar[cluster]] + gain[size[cluster]]
+            change = left + with_row + gain[size[cluster] + 1] + opened[fewer] - stays - now
+            if change > best_gain:
+                best_gain, best_cluster, best_exemplar = change, cluster, as_exemplar
+        if best_exemplar < 0:
+            continue
+        _unlink(groups, row)
+        exemplar[old] = left_as
+        n_clusters = fewer
+        total[row], reach[row] = preference, 1
+        if best_cluster < 0:
+            while size[free] > 0:  # a row is between clusters, so that one name is free
+                free = (free + 1) % n
+            best_cluster = free
+            n_clusters += 1
+        else:
+            total[row] += served[best_cluster]
+            reach[row] += n_served[best_cluster]
+        for k in range(n_edges):
+            j, edge = _row_edge(edges, row, k)
+            if j == row:
+                continue
+            if label[j] == old:
+                total[j] -= edges.value[edge]
+                reach[j] -= 1
+            elif label[j] == best_cluster:
+                total[j] += edges.value[edge]
+                reach[j] += 1
+        _link(groups, row, best_cluster)
+        exemplar[best_cluster] = best_exemplar
+        n_moves += 1
+        gained += best_gain
+    return n_clusters, n_moves, gained

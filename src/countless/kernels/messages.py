@@ -1,0 +1,219 @@
+"""One iteration of max-product on the exemplar model, column by column.
+
+A message says how much better it is for an edge to be chosen than not. Row i tells column j the
+responsibility ``r(i, j) = s(i, j) - max over other columns of a + s``, and column j answers with
+the availability ``a(i, j)``: what the best choice of all other rows makes of i's joining j. So all
+that columns need to know of a row is the largest sum a + s, the second largest, and where the
+largest is; responsibilities are never stored. If they are to be damped, that is a running mean, and
+the running mean of the maxima plus a few corrections where they were (``Rows``) gives it.
+
+References
+----------
+.. [1] B. J. Frey and D. Dueck, "Clustering by passing messages between data points", Science, 2007.
+.. [2] D. Tarlow, R. S. Zemel and B. J. Frey, "Flexible priors for exemplar-based clustering",
+   UAI, 2008.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from countless.kernels.counts import best_of_others, sort_descending
+
+CHUNK = 64  # edges of a column that are looked at together: seldom does one of them raise a maximum
+
+
+class Rows(NamedTuple):
+    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + corrections of (i, j)``."""
+
+    share: float
+    level: np.ndarray  # (n,)
+    start: np.ndarray  # (n + 1,), where the corrections of each column begin
+    place: np.ndarray  # (n_corrections,), which of the column's edges
+    correction: np.ndarray  # (n_corrections,)
+
+
+class Maxima(NamedTuple):
+    """The largest sums a + s of each row."""
+
+    best: np.ndarray  # (n,)
+    second: np.ndarray  # (n,)
+    column: np.ndarray  # (n,), where the best is
+    place: np.ndarray  # (n,), and which of that column's edges it is
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
+def sum_positive(values, n):
+    """Return the sum of what is above zero."""
+    total = 0.0
+    for k in range(n):
+        total += max(values[k], 0.0)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def answer_plain(message, n, own):
+    """Turn the responsibilities of a column into its availabilities; message is # OUT."""
+    self_message = message[own]
+    others = sum_positive(message, n) - max(self_message, 0.0)
+    both = others + self_message
+    for k in range(n):
+        message[k] = min(0.0, both - max(message[k], 0.0))
+    message[own] = others
+
+
+@njit(nogil=True, cache=True)
+def answer_sized(message, n, own, gain, cut, work, items):
+    """The same where a cluster of c rows besides its exemplar weighs ``gain[c]``.
+
+    Rows whose message is below ``cut`` are in no best choice, whatever the count.
+    """
+    self_message = message[own]
+    m = 0
+    for k in range(n):
+        if k != own and message[k] >= cut:
+            work[0, m], items[0, m] = message[k], k
+            m += 1
+    value, item = sort_descending(work[0], items[0], work[1], items[1], m)
+    when_on, when_off = work[2], work[3]
+    off, on = best_of_others(value, m, gain, work[4], when_on, when_off)
+    outside = self_message + on - max(0.0, self_message + off)
+    for k in range(n):
+        message[k] = outside
+    for p in range(m):
+        message[item[p]] = self_message + when_on[p] - max(0.0, self_message + when_off[p])
+    message[own] = off
+
+
+@njit(nogil=True, cache=True)
+def pass_columns(
+    edges,  # IN
+    first,  # IN
+    last,  # IN
+    rows,  # IN
+    damping,  # IN
+    gain,  # IN, empty for no prior
+    cut,  # IN
+    message,  # OUT (n_edges,), availabilities
+    maxima,  # OUT, of the columns from first to last
+    belief,  # OUT (n,), how much better it is for a row to be an exemplar than not
+):
+    """Update the availabilities of some columns, and note the largest sums of every row."""
+    value, start, row_of, own_edge, _, _, _ = edges
+    share, level, fix_start, fix_place, correction = rows
+    best, second, column, place = maxima
+    full = row_of.shape[0] == 0
+    n = level.shape[0]
+    fresh, total = np.empty(n), np.empty(CHUNK)
+    gathered, held = np.empty(n), np.empty(n)
+    work, items = np.empty((5, n + 1)), np.empty((2, n), dtype=np.int32)
+    best[:] = -np.inf
+    second[:] = -np.inf
+    column[:] = -1
+    for j in range(first, last):
+        begin, end = start[j], start[j + 1]
+        length = end - begin
+        similarity, old = value[begin:end], message[begin:end]
+        if full:
+            gathered, held = level, second
+        else:
+            for k in range(length):
+                row = row_of[begin + k]
+                gathered[k], held[k] = level[row], second[row]
+        for k in range(length):
+            fresh[k] = share * similarity[k] - gathered[k]
+        for at in range(fix_start[j], fix_start[j + 1]):
+            fresh[fix_place[at]] += correction[at]
+        own = own_edge[j] - begin
+        belief[j] = fresh[own]
+        if gain.shape[0]:
+            answer_sized(fresh, length, own, gain, cut, work, items)
+        else:
+            answer_plain(fresh, length, own)
+        for low in range(0, length, CHUNK):
+            size = min(CHUNK, length - low)
+            raised = False
+            for k in range(size):
+                old[low + k] = damping * old[low + k] + (1.0 - damping) * fresh[low + k]
+                total[k] = old[low + k] + similarity[low + k]
+                raised |= total[k] > held[low + k]
+            if raised:
+                for k in range(size):
+                    if total[k] > held[low + k]:
+                        row = low + k if full else row_of[begin + low + k]
+                        if total[k] > best[row]:
+                            second[row], best[row] = best[row], total[k]
+                            column[row], place[row] = j, low + k
+                        else:
+                            second[row] = total[k]
+        belief[j] += old[own]
+
+
+@njit(nogil=True, cache=True)
+def merge_maxima(whole, part):
+    """Add the maxima of later columns to those of earlier ones; whole is # OUT."""
+    best, second, column, place = whole
+    for row in range(best.shape[0]):
+        if part.best[row] > best[row]:
+            second[row] = max(best[row], part.second[row])
+            best[row] = part.best[row]
+            column[row], place[row] = part.column[row], part.place[row]
+        else:
+            second[row] = max(second[row], part.best[row])
+
+
+@njit(nogil=True, cache=True)
+def follow_rows(
+    rows,  # IN
+    maxima,  # IN
+    damping,  # IN
+    gap_alone,  # IN, for rows that have one edge
+    negligible,  # IN
+):
+    """Return what columns know of rows after another look at their largest sums."""
+    share, level, start, place, correction = rows
+    best, second, column, where = maxima
+    n = level.shape[0]
+    # Which rows' best is in each column: counted, then filed.
+    filed_start = np.zeros(n + 2, dtype=np.int64)
+    for row in range(n):
+        filed_start[column[row] + 2] += 1
+    for j in range(n):
+        filed_start[j + 2] += filed_start[j + 1]
+    filed = np.empty(n, dtype=np.int64)
+    for row in range(n):
+        filed[filed_start[column[row] + 1]] = row
+        filed_start[column[row] + 1] += 1
+    new_level = np.empty(n)
+    for row in range(n):
+        new_level[row] = damping * level[row] + (1.0 - damping) * best[row]
+    new_start = np.empty(n + 1, dtype=np.int64)
+    new_place = np.empty(place.shape[0] + n, dtype=np.int32)
+    new_correction = np.empty(place.shape[0] + n)
+    slot = np.full(n, -1, dtype=np.int64)
+    count = 0
+    for j in range(n):
+        new_start[j] = count
+        for at in range(start[j], start[j + 1]):
+            kept = damping * correction[at]
+            if kept > negligible:
+                slot[place[at]] = count
+                new_place[count], new_correction[count] = place[at], kept
+                count += 1
+        for at in range(filed_start[j], filed_start[j + 1]):
+            row = filed[at]
+            gap = min(best[row] - second[row], gap_alone)
+            k = where[row]
+            known = slot[k]
+            if new_start[j] <= known < count and new_place[known] == k:
+                new_correction[known] += (1.0 - damping) * gap
+            else:
+                slot[k] = count
+                new_place[count], new_correction[count] = k, (1.0 - damping) * gap
+                count += 1
+    new_start[n] = count
+    share = damping * share + (1.0 - damping)
+    return Rows(
+        share, new_level, new_start, new_place[:count].copy(), new_correction[:count].copy()
+    )
