@@ -20,7 +20,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.special import gammainccinv, stdtr
 
-from countless.hard.divergence import Divergence
+from countless.hard.divergence import Divergence, get_divergence
 
 # Simulated points and clouds of each shape; the figures hardly change with more points.
 N_POINTS = 128
@@ -104,22 +104,39 @@ def simulate(axes: Axes, n_rows: float, seed: int) -> Structureless:
     seed : int
         The same seed gives the same figures.
     """
-    m = int(min(n_rows, N_POINTS))
+    clouds = draw_clouds(axes, n_rows, seed) * np.sqrt(axes.variance)
+    return typical([[_figures(cloud) for cloud in kind] for kind in clouds])
+
+
+def draw_clouds(axes: Axes, n_rows: float, seed: int) -> np.ndarray:
+    """Return clouds with unit spread along each axis: bells, then boxes, of so many points each.
+
+    The shape is (2, N_CLOUDS, n_points, n_axes).
+    """
     generator = np.random.default_rng(seed)
-    deviation = np.sqrt(axes.variance)
-    shape = (N_CLOUDS, m, len(deviation))
+    shape = (N_CLOUDS, int(min(n_rows, N_POINTS)), len(axes.variance))
     form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
     box = np.sqrt(3.0)
-    clouds = (
-        (generator.standard_gamma(form, shape) - form) / np.sqrt(form),
-        generator.uniform(-box, box, shape),
-    )
-    figures = [[_figures(cloud * deviation) for cloud in kind] for kind in clouds]
-    values = np.array(figures)  # (shape, cloud, width or compactness, k)
-    mean, sd = values.mean(axis=1), values.std(axis=1, ddof=1)
-    k = np.arange(2, mean.shape[-1] + 2)
-    width, width_deviation = (_smooth(part[:, 0] * k, k) / k for part in (mean, sd))
-    return Structureless(width, width_deviation, mean[:, 1], sd[:, 1])
+    bells = (generator.standard_gamma(form, shape) - form) / np.sqrt(form)
+    return np.stack([bells, generator.uniform(-box, box, shape)])
+
+
+def clouds_like(sample: np.ndarray, share: np.ndarray, n_rows: float, seed: int) -> np.ndarray:
+    """Return clouds among rows: about their mean, with their spread in every direction."""
+    center = share @ sample
+    axes = principal_axes(sample, share, center, get_divergence("sqeuclidean"))
+    spread = np.sqrt(share)[:, None] * (sample - center)
+    _, _, directions = np.linalg.svd(spread, full_matrices=False)
+    back = np.sqrt(axes.variance)[:, None] * directions[: len(axes.variance)]
+    return center + draw_clouds(axes, n_rows, seed) @ back
+
+
+def typical(figures: list) -> Structureless:
+    """Sum up the figures of clouds: (shape, cloud, width or compactness, k)."""
+    values = np.array(figures)
+    mean, deviation = values.mean(axis=1), values.std(axis=1, ddof=1)
+    widths = smooth_widths(mean[:, 0]), smooth_widths(deviation[:, 0])
+    return Structureless(*widths, mean[:, 1], deviation[:, 1])
 
 
 def null_widths(null: Structureless, compactness: np.ndarray, n_rows: float) -> np.ndarray:
@@ -144,14 +161,19 @@ def null_widths(null: Structureless, compactness: np.ndarray, n_rows: float) -> 
     loose[simulated] = (excess < 0).any(axis=0)
     level = LEVEL / (k * (k - 1.0))
     share = np.minimum(level / np.maximum(chance, np.finfo(float).tiny), EASIEST)
+    return np.where(loose, np.inf, exceeded_by(null.width, null.width_deviation, share))
+
+
+def exceeded_by(mean: np.ndarray, deviation: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return the width that this share of the clouds exceeds at k = 2, 3, ..., of either shape."""
+    k = np.arange(2, len(share) + 2)
     # Beyond the simulated range widths fall as 1/k, and compactness is not heard.
-    known = np.minimum(k - 2, n_known - 1)
+    known = np.minimum(k - 2, mean.shape[1] - 1)
     shrink = (known + 2) / k
-    mean, deviation = null.width[:, known] * shrink, null.width_deviation[:, known] * shrink
+    mean, deviation = mean[:, known] * shrink, deviation[:, known] * shrink
     form = (mean / deviation) ** 2
     # The widths of clouds are taken as gamma distributed.
-    width = (gammainccinv(form, share) * mean / form).max(axis=0)
-    return np.where(loose, np.inf, width)
+    return (gammainccinv(form, share) * mean / form).max(axis=0)
 
 
 def plateau_widths(height: np.ndarray) -> np.ndarray:
@@ -173,9 +195,10 @@ def _figures(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return plateau_widths(height[:last]), compactness_curve(cost[:last], len(points))
 
 
-def _smooth(values: np.ndarray, k: np.ndarray) -> np.ndarray:
+def smooth_widths(values: np.ndarray) -> np.ndarray:
     """Average each figure with those of similar k; the first few, which differ, stay alone."""
+    k = np.arange(2, values.shape[-1] + 2)
     log_k = np.log(k)
     reach = 0.25 * np.clip(log_k - np.log(5), 1e-3, 1.0)
     kernel = np.exp(-0.5 * ((log_k[:, None] - log_k) / reach[:, None]) ** 2)
-    return values @ (kernel / kernel.sum(axis=1, keepdims=True)).T
+    return (values * k) @ (kernel / kernel.sum(axis=1, keepdims=True)).T / k

@@ -13,18 +13,14 @@ import scipy.sparse as sp
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from countless.hard.divergence import get_divergence
 from countless.hard.kernel.matrix import KernelFunction
 from countless.hard.micro import sample_positions
 from countless.hard.structureless import (
-    N_CLOUDS,
-    N_POINTS,
-    SKEWNESS,
     Structureless,
-    _smooth,
+    clouds_like,
     compactness_curve,
     plateau_widths,
-    principal_axes,
+    typical,
 )
 
 # Kernels that take any rows: clouds reach beyond the data, and a callable may not like that.
@@ -52,29 +48,8 @@ def clouds_through(
     shown = sample_positions(weight, SHOWN, seed)
     sample = X[shown].toarray() if sp.issparse(X) else X[shown]
     sample, share = sample.astype(np.float64), weight[shown] / weight[shown].sum()
-    center = share @ sample
-    axes = principal_axes(sample, share, center, get_divergence("sqeuclidean"))
-    _, _, directions = np.linalg.svd(
-        np.sqrt(share)[:, None] * (sample - center), full_matrices=False
-    )
-    back = np.sqrt(axes.variance)[:, None] * directions[: len(axes.variance)]
-    m = int(min(n_rows, N_POINTS))
-    generator = np.random.default_rng(seed)
-    shape = (N_CLOUDS, m, len(axes.variance))
-    form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
-    box = np.sqrt(3.0)
-    clouds = (
-        (generator.standard_gamma(form, shape) - form) / np.sqrt(form),
-        generator.uniform(-box, box, shape),
-    )
-    figures = [
-        [_figures(function.between(center + cloud @ back)) for cloud in kind] for kind in clouds
-    ]
-    values = np.array(figures)  # (shape, cloud, width or compactness, k)
-    mean, deviation = values.mean(axis=1), values.std(axis=1, ddof=1)
-    k = np.arange(2, mean.shape[-1] + 2)
-    width, width_deviation = (_smooth(part[:, 0] * k, k) / k for part in (mean, deviation))
-    return Structureless(width, width_deviation, mean[:, 1], deviation[:, 1])
+    clouds = clouds_like(sample, share, n_rows, seed)
+    return typical([[_figures(function.between(cloud)) for cloud in kind] for kind in clouds])
 
 
 def _figures(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
