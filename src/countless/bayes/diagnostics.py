@@ -37,7 +37,7 @@ def diagnose(draws: np.ndarray) -> Diagnostic:
     >>> diagnose(np.ones((2, 100)) * [[1.0], [2.0]])
     Diagnostic(r_hat=inf, effective_size=2.0)
     """
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     n_chains, n_draws = draws.shape
     if n_draws < FEWEST:

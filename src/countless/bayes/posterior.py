@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from countless._labels import check_labels
 from countless._memory import state_memory
 from countless.bayes.diagnostics import Diagnostic, diagnose
-from countless.kernels.draws import count_together, number_draws
+from countless.bayes.draws import collapse, number_alike
+from countless.bayes.point_estimate import expected_loss, point_estimate
+from countless.kernels.draws import count_together
 
 # Sums of shares are this exact.
 ROUNDING = 1e-9
@@ -146,7 +149,6 @@ class Posterior:
         >>> posterior.similarity([0], [1, 2])
         array([[1. , 0.5]], dtype=float32)
         """
-        draws = self.labels.reshape(-1, self.labels.shape[2])
         here, there = (
             self._check_rows(name, asked) for name, asked in (("rows", rows), ("columns", columns))
         )
@@ -156,11 +158,72 @@ class Posterior:
             "ask for some rows or columns",
         )
         # Rows that no draw tells apart have the same answers: each is worked out once.
-        seen, row_of = np.unique(draws[:, here], axis=1, return_inverse=True)
-        across, column_of = np.unique(draws[:, there], axis=1, return_inverse=True)
-        share = np.empty((seen.shape[1], across.shape[1]), dtype=np.float32)
-        count_together(np.ascontiguousarray(seen.T), np.ascontiguousarray(across.T), share)
-        return share[row_of.ravel()[:, None], column_of.ravel()]
+        draws = self._draws()
+        row_of, column_of = np.empty_like(here), np.empty_like(there)
+        profiles = []
+        for asked, item_of in ((here, row_of), (there, column_of)):
+            item_of[:], first = collapse(draws[:, asked])
+            profiles.append(np.ascontiguousarray(draws[:, asked[first]].T))
+        share = np.empty((len(profiles[0]), len(profiles[1])), dtype=np.float32)
+        count_together(*profiles, share)
+        return share[row_of[:, None], column_of]
+
+    def point_estimate(self, loss: str = "vi", random_state: Any = None) -> np.ndarray:
+        """Return the partition that is expected to be nearest to the truth.
+
+        It is found by search, and never farther from the draws than one of them that was tried:
+        at 10,000 rows each of 200 draws is. Of more than 400 draws, 400 are searched with, and
+        then all.
+
+        Parameters
+        ----------
+        loss : {'vi', 'binder'}, default='vi'
+            What is expected to be small: the variation of information, or the share of pairs of
+            rows on which two partitions disagree (Binder), which likes small clusters more.
+        random_state : int, RandomState, Generator or None, default=None
+            Where the search starts, and in which order it moves rows.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_rows,)
+            Numbered by first appearance.
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> posterior = Posterior([[[0, 0, 1], [0, 0, 1], [0, 0, 0]]], [[-3.0, -3.0, -4.0]])
+        >>> posterior.point_estimate(random_state=0)
+        array([0, 0, 1], dtype=int32)
+        """
+        return point_estimate(self._draws(), loss, random_state)
+
+    def expected_loss(self, labels: ArrayLike, loss: str = "vi") -> float:
+        """Return the mean distance of a partition from the draws.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,)
+            A partition of the same rows.
+        loss : {'vi', 'binder'}, default='vi'
+            Variation of information in nats, or the share of pairs that disagree.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from countless.bayes.posterior import Posterior
+        >>> posterior = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]])
+        >>> round(posterior.expected_loss(["a", "a", "b"], loss="binder"), 4)
+        0.3333
+        """
+        given = check_labels("labels", labels)
+        if len(given) != self.labels.shape[2]:
+            raise ValueError(
+                f"labels has {len(given)} labels, and the draws have {self.labels.shape[2]} rows"
+            )
+        return expected_loss(self._draws(), given, loss)
 
     def diagnostics(self) -> dict[str, Diagnostic]:
         """Return how well the chains agree on k, on the log joint and on each parameter.
@@ -210,6 +273,10 @@ class Posterior:
         groups = {"posterior": draws, "sample_stats": {"lp": self.log_joint}}
         return from_dict(groups, dims={"labels": ["row"]})
 
+    def _draws(self) -> np.ndarray:
+        """Return the labels of all chains, one draw after the other."""
+        return self.labels.reshape(-1, self.labels.shape[2])
+
     def _check_rows(self, name: str, asked: Any) -> np.ndarray:
         """Return row numbers as an array, or say which there is not."""
         n_rows = self.labels.shape[2]
@@ -232,25 +299,6 @@ class Posterior:
                 f"got an array of shape {array.shape}"
             )
         return array
-
-
-def number_alike(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the clusters of each draw by first appearance, and count them.
-
-    Examples
-    --------
-    >>> numbered, n_clusters = number_alike(np.array([[[7, 2, 7], [4, 4, 4]]]))
-    >>> numbered.tolist(), n_clusters.tolist()
-    ([[[0, 1, 0], [0, 0, 0]]], [[2, 1]])
-    """
-    n_names = int(labels.max()) + 1
-    numbered = np.empty(labels.shape, dtype=np.min_scalar_type(n_names - 1))
-    n_clusters = np.empty(labels.shape[:2], dtype=np.int64)
-    n_rows = labels.shape[2]
-    number_draws(
-        labels.reshape(-1, n_rows), n_names, numbered.reshape(-1, n_rows), n_clusters.reshape(-1)
-    )
-    return numbered, n_clusters
 
 
 def _check_labels(labels: Any) -> np.ndarray:

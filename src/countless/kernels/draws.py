@@ -39,3 +39,29 @@ def count_together(
             for draw in range(n_draws):
                 together += profiles[row, draw] == others[other, draw]
             share[row, other] = together / n_draws
+
+
+@njit(nogil=True, cache=True)
+def mix_profiles(
+    draws,  # IN (n_draws, n_rows)
+    factors,  # IN (n_draws,), random odd numbers, uint64
+    mixed,  # OUT (n_rows,), uint64
+):
+    """Give each row one number made of its labels in all draws."""
+    mixed[:] = 0
+    for draw in range(draws.shape[0]):
+        for row in range(draws.shape[1]):
+            mixed[row] += factors[draw] * np.uint64(draws[draw, row])
+
+
+@njit(nogil=True, cache=True)
+def are_alike(
+    draws,  # IN (n_draws, n_rows)
+    model,  # IN (n_rows,), another row for each row
+):
+    """Tell whether no draw tells any row from its model."""
+    for draw in range(draws.shape[0]):
+        for row in range(draws.shape[1]):
+            if draws[draw, row] != draws[draw, model[row]]:
+                return False
+    return True

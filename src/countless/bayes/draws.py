@@ -1,0 +1,52 @@
+"""Draws of partitions in one form: clusters numbered alike, rows that no draw tells apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.kernels.draws import are_alike, mix_profiles, number_draws
+
+
+def number_alike(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the clusters of each draw by first appearance, and count them.
+
+    Examples
+    --------
+    >>> numbered, n_clusters = number_alike(np.array([[[7, 2, 7], [4, 4, 4]]]))
+    >>> numbered.tolist(), n_clusters.tolist()
+    ([[[0, 1, 0], [0, 0, 0]]], [[2, 1]])
+    """
+    n_names = int(labels.max()) + 1
+    numbered = np.empty(labels.shape, dtype=np.min_scalar_type(n_names - 1))
+    n_clusters = np.empty(labels.shape[:2], dtype=np.int64)
+    n_rows = labels.shape[2]
+    number_draws(
+        labels.reshape(-1, n_rows), n_names, numbered.reshape(-1, n_rows), n_clusters.reshape(-1)
+    )
+    return numbered, n_clusters
+
+
+def collapse(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Make one item of the rows that have the same label in every draw, (n_draws, n_rows).
+
+    Returns
+    -------
+    item_of : ndarray of shape (n_rows,)
+        The item of each row.
+    first : ndarray of shape (n_items,)
+        The first row of each item.
+
+    Examples
+    --------
+    >>> item_of, first = collapse(np.array([[0, 1, 0, 1], [0, 1, 0, 0]]))
+    >>> item_of.tolist()[::2], len(first)
+    ([0, 0], 3)
+    """
+    random = np.random.default_rng(0)
+    mixed = np.empty(draws.shape[1], dtype=np.uint64)
+    while True:  # numbers of different rows are equal about once in 10^6 tables of 10^5 rows
+        factors = random.integers(2**63, size=len(draws), dtype=np.uint64) * np.uint64(2)
+        mix_profiles(draws, factors + np.uint64(1), mixed)
+        _, first, item_of = np.unique(mixed, return_index=True, return_inverse=True)
+        if are_alike(draws, first[item_of]):
+            return item_of, first

@@ -1,0 +1,234 @@
+"""One partition for many draws: the one that is expected to be nearest to the truth.
+
+The loss of a partition is its mean distance from the draws, by variation of information [2]_ or
+by Binder's count of pairs. It is searched for by moving single rows and blocks of rows, from
+several starts [1]_. Rows that no draw tells apart are one item with a weight, and a move changes
+a few entries of small tables, so that nothing grows with the square of the rows.
+
+References
+----------
+.. [1] D. B. Dahl, D. J. Johnson and P. Mueller, "Search algorithms and loss functions for Bayesian
+   clustering", Journal of Computational and Graphical Statistics 31, 2022.
+.. [2] S. Wade and Z. Ghahramani, "Bayesian cluster analysis: point estimation and credible balls",
+   Bayesian Analysis 13, 2018.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from countless._labels import number_by_appearance
+from countless.bayes.draws import collapse
+from countless.kernels.consensus import fill_tables, move_blocks, sum_tables
+from countless.priors.hyper import as_generator
+
+LOSSES = ("vi", "binder")
+# The search looks at this many draws, then at all; tables may take this many bytes.
+SEARCHED_DRAWS = 400
+TABLE_BYTES = 2**29
+# Counts that trying draws as they are may take, and how many of the best are searched from.
+TRIAL_COUNTS = 10**9
+BEST_TRIED = 3
+# Starts from nothing: as many as take about so many counts each sweep, within limits.
+START_COUNTS = 10**7
+FEWEST_STARTS, MOST_STARTS = 4, 50
+# Draws whose clusters give blocks to move, each time that moves of single rows have come to rest.
+N_GUIDES = 12
+# A gain below this share of the largest value of f is rounding.
+ROUNDING = 1e-14
+
+
+class Evidence(NamedTuple):
+    """Draws in the form that the search takes: items for rows, and every draw once."""
+
+    profiles: np.ndarray  # (n_items, n_draws), labels
+    offsets: np.ndarray  # (n_draws,), where the cells of a draw begin
+    weight: np.ndarray  # (n_items,), rows of each item
+    share: np.ndarray  # (n_cells,), twice the weight of the cell's draw
+    f: np.ndarray  # (n_rows + 1,), what the loss sums over counts of rows
+
+
+class Tables(NamedTuple):
+    """A partition of the items, and the rows that it shares with every draw."""
+
+    labels: np.ndarray  # (n_items,), -1 for an item without a cluster
+    sizes: np.ndarray  # (room,)
+    cells: np.ndarray  # (n_cells, room)
+
+
+def point_estimate(draws: np.ndarray, loss: str = "vi", random_state: Any = None) -> np.ndarray:
+    """Search for the partition with the least expected loss over draws.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, n_rows)
+        Partitions, numbered by first appearance.
+    loss : {'vi', 'binder'}, default='vi'
+        Variation of information, or the share of pairs on which two partitions disagree.
+    random_state : int, RandomState, Generator or None
+        Where the search starts from, and in which order rows are moved.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_rows,)
+
+    Examples
+    --------
+    >>> draws = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], dtype=np.uint8)
+    >>> point_estimate(draws, random_state=0)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    random = as_generator(random_state)
+    few, many = (_spread(draws, most) for most in (SEARCHED_DRAWS, len(draws)))
+    item_of, first = collapse(few)
+    labels = _search(_gather(few, item_of, first, loss), random)[item_of]
+    if len(few) < len(many):
+        item_of, first = collapse(many)
+        evidence = _gather(many, item_of, first, loss)
+        tables = _tables(evidence, labels[first])
+        _improve(evidence, tables, random)
+        labels = tables.labels[item_of]
+    return number_by_appearance(labels)[1]
+
+
+def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> float:
+    """Return the mean distance of a partition from the draws.
+
+    Examples
+    --------
+    >>> draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0]], dtype=np.uint8)
+    >>> round(expected_loss(draws, np.array([0, 0, 0, 0])), 4)
+    0.3466
+    """
+    numbers = number_by_appearance(labels)[1]
+    item_of, first = collapse(np.concatenate([draws, numbers[None].astype(np.int32)]))
+    evidence = _gather(draws, item_of, first, loss)
+    apart = _loss(evidence, _tables(evidence, numbers[first]))
+    own = 0.0  # what the loss has of the draws alone
+    ends = np.append(evidence.offsets[1:], len(evidence.share))
+    for draw, (start, end) in enumerate(zip(evidence.offsets, ends, strict=True)):
+        sizes = np.bincount(evidence.profiles[:, draw], evidence.weight, end - start)
+        own += evidence.share[start] / 2 * evidence.f[sizes.astype(np.int64)].sum()
+    n_rows = len(numbers)
+    pairs = max(n_rows * (n_rows - 1), 1)
+    return float(max(0.0, apart + own) / (n_rows if loss == "vi" else pairs))
+
+
+def _spread(draws: np.ndarray, most: int) -> np.ndarray:
+    """Return draws evenly over the run, no more than asked for and than the tables can hold."""
+    widest = int(draws.max()) + 1
+    bearable = TABLE_BYTES // (4 * widest * _room(draws.shape[1], widest))
+    n_kept = min(len(draws), most, max(1, bearable))
+    return draws[np.linspace(0, len(draws) - 1, n_kept).round().astype(np.int64)]
+
+
+def _room(n_items: int, widest: int) -> int:
+    """Return how many clusters a partition may have, given the most that a draw has."""
+    return min(n_items, 2 * widest + 8)
+
+
+def _gather(draws: np.ndarray, item_of: np.ndarray, first: np.ndarray, loss: str) -> Evidence:
+    """Bring draws into the form that the search takes."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {loss!r}")
+    distinct, times = np.unique(draws[:, first], axis=0, return_counts=True)
+    n_clusters = distinct.max(axis=1).astype(np.int64) + 1
+    count = np.arange(len(item_of) + 1, dtype=np.float64)
+    return Evidence(
+        np.ascontiguousarray(distinct.T),
+        np.cumsum(n_clusters) - n_clusters,
+        np.bincount(item_of),
+        np.repeat(2 * times / len(draws), n_clusters),
+        xlogy(count, count) if loss == "vi" else count * count,
+    )
+
+
+def _tables(evidence: Evidence, labels: np.ndarray | None = None) -> Tables:
+    """Return the tables of a partition of the items; None: nothing has a cluster yet."""
+    n_items, n_cells = len(evidence.weight), len(evidence.share)
+    widest = int(np.diff(evidence.offsets, append=n_cells).max())
+    room = _room(n_items, widest)
+    if labels is not None:
+        room = max(room, int(labels.max()) + 1)
+    tables = Tables(
+        np.full(n_items, -1, dtype=np.int64),
+        np.zeros(room, dtype=np.int64),
+        np.zeros((n_cells, room), dtype=np.int32),
+    )
+    if labels is not None:
+        _fill(evidence, tables, labels)
+    return tables
+
+
+def _fill(evidence: Evidence, tables: Tables, labels: np.ndarray) -> None:
+    tables.labels[:] = labels
+    fill_tables(tables.labels, evidence.profiles, evidence.offsets, evidence.weight, *tables[1:])
+
+
+def _loss(evidence: Evidence, tables: Tables) -> float:
+    return sum_tables(tables.sizes, tables.cells, evidence.share, evidence.f)
+
+
+def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
+    """Return the best partition of the items, from the best draws and from nothing."""
+    n_items, n_draws = evidence.profiles.shape
+    best_loss, best = np.inf, np.zeros(n_items, dtype=np.int64)
+
+    def keep_if_better(tables: Tables) -> None:
+        nonlocal best_loss, best
+        _improve(evidence, tables, random)
+        loss = _loss(evidence, tables)
+        if loss < best_loss:
+            best_loss, best = loss, tables.labels.copy()
+
+    tables = _tables(evidence)
+    n_tried = min(n_draws, max(BEST_TRIED, TRIAL_COUNTS // (n_items * n_draws)))
+    tried = np.linspace(0, n_draws - 1, n_tried).round().astype(np.int64)
+    losses = np.empty(n_tried)
+    for place, draw in enumerate(tried):
+        _fill(evidence, tables, evidence.profiles[:, draw])
+        losses[place] = _loss(evidence, tables)
+    for draw in tried[np.argsort(losses, kind="stable")[:BEST_TRIED]]:
+        _fill(evidence, tables, evidence.profiles[:, draw])
+        keep_if_better(tables)
+    n_starts = START_COUNTS // (len(evidence.share) * n_items)
+    for _ in range(min(max(n_starts, FEWEST_STARTS), MOST_STARTS)):
+        tables = _tables(evidence)
+        _move_items(evidence, tables, random)
+        keep_if_better(tables)
+    return best
+
+
+def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) -> None:
+    """Move items, then whole clusters and what draws make of them, until nothing is gained."""
+    n_draws = evidence.profiles.shape[1]
+    whole = np.zeros(len(evidence.weight), dtype=np.int64)
+    while True:
+        while _move_items(evidence, tables, random) > 0:
+            pass
+        guides = random.choice(n_draws, min(N_GUIDES, n_draws), replace=False)
+        by = [whole, *(evidence.profiles[:, guide] for guide in guides)]
+        if sum(_move_parts(evidence, tables, guide) for guide in by) == 0:
+            return
+
+
+def _move_items(evidence: Evidence, tables: Tables, random: np.random.Generator) -> float:
+    """Move items one by one, in random order; those without a cluster get one."""
+    n_items = len(evidence.weight)
+    return _move(evidence, tables, random.permutation(n_items), np.arange(n_items + 1))
+
+
+def _move_parts(evidence: Evidence, tables: Tables, guide: np.ndarray) -> float:
+    """Move the parts into which another partition cuts the clusters."""
+    part = tables.labels * (int(guide.max()) + 1) + guide
+    members = np.argsort(part, kind="stable")
+    cuts = np.flatnonzero(np.diff(part[members])) + 1
+    return _move(evidence, tables, members, np.concatenate([[0], cuts, [len(part)]]))
+
+
+def _move(evidence: Evidence, tables: Tables, members: np.ndarray, starts: np.ndarray) -> float:
+    least = ROUNDING * evidence.f[-1]
+    return move_blocks(members, starts, *evidence, least, *tables)

@@ -1,0 +1,113 @@
+"""A partition beside many draws: tables of shared rows that follow every move of a block of rows.
+
+With ``n_a`` rows in cluster a of the partition, of which ``n_ab`` are in cluster b of a draw, both
+the variation of information and Binder's loss are, up to what no move changes, sums of one function
+``f`` of these counts: ``sum_a f(n_a) - 2 mean over draws of sum_ab f(n_ab)``, where
+``f(x) = x log x`` or ``f(x) = x x``.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def fill_tables(
+    labels,  # IN (n_items,), not negative
+    profiles,  # IN (n_items, n_draws), the labels of each item in the draws
+    offsets,  # IN (n_draws,), where the cells of each draw begin
+    weight,  # IN (n_items,), rows that an item stands for
+    sizes,  # OUT (room,), rows of each cluster
+    cells,  # OUT (n_cells, room), rows that a cluster of a draw shares with a cluster
+):
+    """Count the rows of each cluster, and those it shares with each cluster of each draw."""
+    sizes[:] = 0
+    cells[:] = 0
+    for item in range(labels.shape[0]):
+        cluster = labels[item]
+        sizes[cluster] += weight[item]
+        for draw in range(offsets.shape[0]):
+            cells[offsets[draw] + profiles[item, draw], cluster] += weight[item]
+
+
+@njit(nogil=True, cache=True)
+def sum_tables(
+    sizes,  # IN (room,)
+    cells,  # IN (n_cells, room)
+    share,  # IN (n_cells,), twice the weight of the draw of each cell
+    f,  # IN (n_rows + 1,)
+):
+    """Return the loss that tables stand for."""
+    loss = 0.0
+    for cluster in range(sizes.shape[0]):
+        loss += f[sizes[cluster]]
+    for cell in range(cells.shape[0]):
+        inside = 0.0
+        for cluster in range(sizes.shape[0]):
+            inside += f[cells[cell, cluster]]
+        loss -= share[cell] * inside
+    return loss
+
+
+@njit(nogil=True, cache=True)
+def move_blocks(
+    members,  # IN (n_members,), the items of one block after the other
+    starts,  # IN (n_blocks + 1,), where blocks begin among them
+    profiles,  # IN (n_items, n_draws)
+    offsets,  # IN (n_draws,)
+    weight,  # IN (n_items,)
+    share,  # IN (n_cells,)
+    f,  # IN (n_rows + 1,)
+    least,  # IN, a smaller gain is rounding
+    labels,  # OUT (n_items,), follows; -1 for what has no cluster yet
+    sizes,  # OUT (room,), follows
+    cells,  # OUT (n_cells, room), follows
+):
+    """Move each block of items of one cluster to the cluster, or a new one, where it costs least.
+
+    Returns by how much the loss fell; what had no cluster before does not count.
+    """
+    part = np.zeros(cells.shape[0], dtype=np.int64)  # rows of the block in each cell
+    touched = np.empty(cells.shape[0], dtype=np.int64)  # cells that have any
+    cost = np.empty(sizes.shape[0])
+    looked_at = 1
+    for cluster in range(sizes.shape[0]):
+        if sizes[cluster] > 0:
+            looked_at = min(cluster + 2, sizes.shape[0])
+    gained = 0.0
+    for block in range(starts.shape[0] - 1):
+        n_touched, n_rows = 0, 0
+        for item in members[starts[block] : starts[block + 1]]:
+            n_rows += weight[item]
+            for draw in range(offsets.shape[0]):
+                cell = offsets[draw] + profiles[item, draw]
+                if part[cell] == 0:
+                    touched[n_touched] = cell
+                    n_touched += 1
+                part[cell] += weight[item]
+        home = labels[members[starts[block]]]
+        if home >= 0:
+            sizes[home] -= n_rows
+            for cell in touched[:n_touched]:
+                cells[cell, home] -= part[cell]
+        for cluster in range(looked_at):
+            cost[cluster] = f[sizes[cluster] + n_rows] - f[sizes[cluster]]
+        for cell in touched[:n_touched]:
+            more = part[cell]
+            for cluster in range(looked_at):
+                there = cells[cell, cluster]
+                cost[cluster] -= share[cell] * (f[there + more] - f[there])
+        best = np.argmin(cost[:looked_at])
+        if home >= 0:
+            if cost[best] < cost[home] - least:
+                gained += cost[home] - cost[best]
+            else:
+                best = home
+        sizes[best] += n_rows
+        for cell in touched[:n_touched]:
+            cells[cell, best] += part[cell]
+            part[cell] = 0
+        if best != home:
+            for item in members[starts[block] : starts[block + 1]]:
+                labels[item] = best
+            looked_at = min(max(looked_at, best + 2), sizes.shape[0])
+    return gained
