@@ -111,11 +111,14 @@ def climb(
 
 
 def sample_each(
-    hyper: Hyper, log_likelihood: Callable[[np.ndarray], float], rng: np.random.Generator
+    hyper: Hyper,
+    log_likelihood: Callable[[np.ndarray], float],
+    rng: np.random.Generator,
+    places: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Move each free hyperparameter once, given the others, by slice sampling."""
+    """Move each free hyperparameter, or those at some places, given the others, by slices."""
     value = hyper.value.copy()
-    for place in np.flatnonzero(hyper.free):
+    for place in np.flatnonzero(hyper.free) if places is None else places:
 
         def log_joint(x, place=place):
             value[place] = x

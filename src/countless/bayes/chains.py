@@ -1,0 +1,150 @@
+"""Several Markov chains side by side on threads, and what is kept of them when time runs out.
+
+A chain has a generator of its own, so that its draws do not depend on how many threads there are or
+on who is served first. Chains take turns, so that a run that is stopped has draws of all of them.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from countless._compat import OnPass, ignore_pass
+from countless._threads import one_library_thread
+
+# A chain is left alone for so many seconds; then another one has its turn.
+TURN = 0.05
+
+
+class Chain(Protocol):
+    """What every chain offers."""
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are now."""
+
+    def sweep(self) -> None:
+        """Move everything once."""
+
+    def log_joint(self) -> float:
+        """Return the log density of the data and of everything that is drawn."""
+
+    def record(self) -> Any:
+        """Return what is kept of the present state; later sweeps must not change it."""
+
+
+class Schedule(NamedTuple):
+    """How long each chain runs, and what is kept."""
+
+    n_sweeps: int  # in all
+    burn_in: int  # of them nothing is kept of the first ones
+    thin: int = 1  # and then every so manieth is kept
+
+    def keeps(self, sweep: int) -> bool:
+        """Tell whether the state after a sweep, counted from 1, is kept."""
+        return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
+
+
+class _Run:
+    """A chain on its way."""
+
+    def __init__(self, chain: Chain, schedule: Schedule) -> None:
+        self.chain, self.schedule = chain, schedule
+        self.n_done = 0
+        self.draws: list[Any] = []
+
+    def advance(self) -> list[tuple[float, int]]:
+        """Sweep until the turn is over; return the log joint and the clusters after each sweep."""
+        passes = []
+        end = time.monotonic() + TURN
+        while True:
+            self.chain.sweep()
+            self.n_done += 1
+            passes.append((self.chain.log_joint(), self.chain.n_clusters))
+            if self.schedule.keeps(self.n_done):
+                self.draws.append(self.chain.record())
+            if self.finished or time.monotonic() > end:
+                return passes
+
+    @property
+    def finished(self) -> bool:
+        return self.n_done == self.schedule.n_sweeps
+
+
+def run_chains(
+    chains: Sequence[Chain],
+    schedule: Schedule,
+    *,
+    n_jobs: int | None = None,
+    on_pass: OnPass = ignore_pass,
+) -> list[list[Any]]:
+    """Run chains, and return what they recorded.
+
+    Parameters
+    ----------
+    chains : sequence of Chain
+        Each with its own generator.
+    schedule : Schedule
+        How many sweeps, and which are kept.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; they do not change the draws.
+    on_pass : callable
+        Told the log joint and the number of clusters after each sweep, on the calling thread.
+
+    Returns
+    -------
+    list of lists
+        The draws of each chain, as many of each. A run that is stopped by Ctrl-C returns what it
+        has, with a warning, unless that is nothing.
+    """
+    runs = [_Run(chain, schedule) for chain in chains]
+    stopped: KeyboardInterrupt | None = None
+    n_threads = min(effective_n_jobs(n_jobs), len(runs))
+    with one_library_thread(), ThreadPoolExecutor(n_threads) as pool:
+        waiting: dict[Future, _Run] = {pool.submit(run.advance): run for run in runs}
+        try:
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    run = waiting.pop(future)
+                    for log_joint, n_clusters in future.result():
+                        on_pass(log_joint, n_clusters)
+                    if not run.finished:
+                        waiting[pool.submit(run.advance)] = run
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+        finally:
+            for future in waiting:
+                future.cancel()
+    if stopped is None:
+        return [run.draws for run in runs]
+    return _draws_so_far(runs, stopped)
+
+
+def _draws_so_far(runs: Sequence[_Run], stopped: KeyboardInterrupt) -> list[list[Any]]:
+    """Return as many draws of each chain that has any, or let the interruption through."""
+    kept = [run.draws for run in runs if run.draws]
+    if not kept:
+        raise stopped
+    n_draws = min(map(len, kept))
+    fewest = min(run.n_done for run in runs)
+    warnings.warn(
+        f"stopped after {fewest} of {runs[0].schedule.n_sweeps} sweeps; "
+        f"{n_draws} draws of {len(kept)} chains are kept",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return [draws[:n_draws] for draws in kept]
+
+
+def spawn_generators(random_state: Any, n_chains: int) -> list[np.random.Generator]:
+    """Return a generator for each chain; a chain's does not depend on how many there are."""
+    from countless.priors.hyper import as_generator
+
+    return as_generator(random_state).spawn(n_chains)

@@ -1,0 +1,140 @@
+"""One Markov chain over partitions, with the parameters of their prior and of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.bayes.collapsed import Partition, collapsed_sweep, partition_of
+from countless.bayes.split_merge import split_and_merge
+from countless.bayes.uncollapsed import uncollapsed_sweep
+from countless.models import BoundModel
+from countless.priors import PartitionPrior, Tables
+
+SWEEPS: dict[str, Callable[..., Partition]] = {
+    "collapsed": collapsed_sweep,
+    "uncollapsed": uncollapsed_sweep,
+}
+# Statistics follow rows that come and go; after so many sweeps they are summed afresh.
+SWEEPS_BEFORE_REFRESH = 100
+# Each sweep moves so many hyperparameters of the model, chosen at random: a move costs as much
+# whichever it is, and a wide table has many.
+MOVED_AT_ONCE = 4
+
+
+class Draw(NamedTuple):
+    """What is kept of a state."""
+
+    labels: np.ndarray  # (n_rows,), in the smallest type that holds them
+    log_joint: float
+    prior: PartitionPrior  # all parameters numbers
+    hyper: np.ndarray  # (n_hyper,), of the model
+
+
+class PartitionChain:
+    """A chain that starts from given labels.
+
+    Parameters
+    ----------
+    model : BoundModel
+        What a cluster looks like.
+    prior : PartitionPrior
+        Of the partition; parameters that are distributions are drawn, too.
+    rows : ndarray of shape (n_rows, n_features)
+        As ``model.rows`` makes them.
+    labels : ndarray of int of shape (n_rows,)
+        The clusters to start from, 0, 1, ...
+    random : numpy.random.Generator
+        Where all draws come from.
+    sampler : {'collapsed', 'uncollapsed'}
+        Whether a sweep integrates the parameters of clusters out or draws them.
+    n_tries : int
+        Splits and merges that are tried after each sweep.
+    sample_hyper : bool
+        Whether hyperparameters of the model that were not given are drawn.
+    """
+
+    def __init__(
+        self,
+        model: BoundModel,
+        prior: PartitionPrior,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        random: np.random.Generator,
+        *,
+        sampler: str = "collapsed",
+        n_tries: int = 10,
+        sample_hyper: bool = True,
+    ) -> None:
+        self.model, self.believed, self.rows, self.random = model, prior, rows, random
+        self._sweep, self._n_tries = SWEEPS[sampler], n_tries
+        self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
+        self._n_swept = 0
+        self.partition = partition_of(model, rows, labels)
+        self._set_prior(prior.draw_parameters(random))
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters have rows."""
+        return len(self.partition.sizes)
+
+    def sweep(self) -> None:
+        """Move the partition, the parameters of its prior, and hyperparameters of the model."""
+        self.move_partition()
+        if self.believed.believed:
+            sizes = self.partition.sizes
+            self._set_prior(self.believed.update_parameters(self.prior, sizes, self.random))
+        if len(self._free):
+            self.move_hyper()
+
+    def move_partition(self) -> None:
+        """Draw the cluster of each row in turn, then try splits and merges."""
+        self._n_swept += 1
+        if self._n_swept % SWEEPS_BEFORE_REFRESH == 0:
+            self.partition = partition_of(self.model, self.rows, self.partition.labels)
+        state = (self.model, self.rows, self.tables, self.random)
+        self.partition = self._sweep(self.partition, *state)
+        if self._n_tries:
+            self.partition = split_and_merge(self.partition, *state, self._n_tries)
+
+    def move_hyper(self) -> None:
+        """Move some hyperparameters of the model, given the clusters."""
+        chosen = self._free
+        if len(chosen) > MOVED_AT_ONCE:
+            chosen = self.random.choice(chosen, MOVED_AT_ONCE, replace=False)
+        self.model = self.model.sample_hyper(self.partition.statistics, self.random, chosen)
+
+    def log_joint(self) -> float:
+        """Return the log density of the rows, the partition and all parameters that are drawn.
+
+        The normalising constant of a prior without parameters to draw may be left out.
+        """
+        total = float(self.model.log_marginal(self.partition.statistics).sum())
+        total += self.prior.log_weight(self.partition.sizes)
+        if self.prior.consistent:  # others take long over a number that never changes
+            total -= self.prior.log_normalizer(len(self.rows))
+        total += self.believed.log_prob_parameters(self.prior)
+        return total + self.model.hyper.log_prior(self.model.hyper.value)
+
+    def record(self) -> Draw:
+        """Return what is kept of the present state."""
+        kind = np.min_scalar_type(self.n_clusters - 1)
+        labels = self.partition.labels.astype(kind)
+        return Draw(labels, self.log_joint(), self.prior, self.model.hyper.value)
+
+    def _set_prior(self, prior: PartitionPrior) -> None:
+        self.prior = prior
+        self.tables: Tables = prior.tables(len(self.rows))
+
+
+def parameters_of(draws: list[list[Draw]]) -> dict[str, np.ndarray]:
+    """Return the parameters of the prior and the model in each draw, (n_chains, n_draws, ...)."""
+    first = draws[0][0].prior
+    found: dict[str, Any] = {}
+    for field in fields(first):
+        if isinstance(getattr(first, field.name), float):
+            found[field.name] = [[getattr(draw.prior, field.name) for draw in c] for c in draws]
+    return {name: np.array(value) for name, value in found.items()}

@@ -1,0 +1,184 @@
+"""Whole clusters split in two or joined, accepted so that the posterior stays as it is.
+
+A split of the cluster of rows i and j is proposed as Jain and Neal do [1]_: its rows are shared out
+between i and j in a way that does not depend on how they are now, and the Gibbs scan after that is
+the proposal. A merge asks how probable the present two clusters would have been as a split. They
+share out at random; here rows are taken one after the other in random order, each by its
+probability given those before it [2]_, and a few scans follow: this tells clusters apart at once.
+
+Which two rows is ours. Half of the time they are of one cluster: any i, and any j of its cluster.
+Half of the time the second is of another cluster, chosen by the square root of what joining the two
+clusters would multiply the posterior by, so that hopeless pairs are rare. The probability of the
+way back is at most 1, which refuses most merges before any row is looked at.
+
+References
+----------
+.. [1] S. Jain and R. M. Neal, "A split-merge Markov chain Monte Carlo procedure for the Dirichlet
+   process mixture model", JCGS 13, 2004.
+.. [2] D. B. Dahl, "Sequentially-allocated merge-split sampler for conjugate and nonconjugate
+   Dirichlet process mixture models", 2005.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from countless.bayes.collapsed import NO_TARGET, Partition
+from countless.kernels.gibbs import sweep
+from countless.models import BoundModel
+from countless.priors import Tables
+
+# Scans between the first sharing out and the proposal.
+LAUNCH_SCANS = 3
+# Sharing out opens no clusters.
+_CLOSED = np.empty(0)
+
+
+class _Data(NamedTuple):
+    model: BoundModel
+    rows: np.ndarray
+    tables: Tables
+    random: np.random.Generator
+
+
+class _Pieces(NamedTuple):
+    """A cluster in two."""
+
+    side: np.ndarray  # (n_rows,) int32, 0 or 1 for its rows
+    sizes: np.ndarray  # (2,)
+    statistics: np.ndarray  # (2, width)
+    log_proposed: float
+
+
+def split_and_merge(
+    partition: Partition,
+    model: BoundModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+    n_tries: int,
+) -> Partition:
+    """Propose so many splits and merges, and take those that are accepted."""
+    data = _Data(model, rows, tables, random)
+    marginals = model.log_marginal(partition.statistics)
+    for _ in range(n_tries):
+        move = _split if random.random() < 0.5 else _merge
+        moved = move(data, partition, marginals)
+        if moved is not None:
+            partition = moved
+            marginals = model.log_marginal(partition.statistics)
+    return partition
+
+
+def _split(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | None:
+    """Propose to split the cluster of a row; return what it becomes, or None."""
+    size, _, opening = data.tables
+    k = len(old.sizes)
+    i = data.random.integers(len(data.rows))
+    whole = old.labels[i]
+    count = old.sizes[whole]
+    if count < 2 or opening[k] == -np.inf:
+        return None
+    members = np.flatnonzero(old.labels == whole)
+    others = members[members != i]
+    j = others[data.random.integers(len(others))]
+    pieces = _share_out(data, i, j, members, None)
+    own = data.model.log_marginal(pieces.statistics)
+    joined = marginals[whole] - own.sum() + size[count] - size[pieces.sizes].sum()
+    first = (pieces.statistics[0], pieces.sizes[0], own[0])
+    gains = _gains(data, old, marginals, whole, first)
+    gains[whole] = joined  # in place of the cluster there would be the other piece
+    log_ratio = opening[k] - size[1] - joined - pieces.log_proposed
+    log_ratio += 0.5 * joined - logsumexp(0.5 * gains)
+    log_ratio += np.log((count - 1) / pieces.sizes[1])
+    if not _log_uniform(data.random) < log_ratio:
+        return None
+    labels = old.labels.copy()
+    labels[members[pieces.side[members] == 1]] = k
+    sizes = np.append(old.sizes, pieces.sizes[1])
+    sizes[whole] = pieces.sizes[0]
+    statistics = np.concatenate([old.statistics, pieces.statistics[1:]])
+    statistics[whole] = pieces.statistics[0]
+    return Partition(labels, sizes, statistics)
+
+
+def _merge(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | None:
+    """Propose to join the cluster of a row and another one; return what they become, or None."""
+    size, _, opening = data.tables
+    k = len(old.sizes)
+    i = data.random.integers(len(data.rows))
+    a = old.labels[i]
+    gains = _gains(data, old, marginals, a, (old.statistics[a], old.sizes[a], marginals[a]))
+    log_sum = logsumexp(0.5 * gains)
+    if log_sum == -np.inf:
+        return None
+    b = int(np.searchsorted(np.cumsum(np.exp(0.5 * gains - log_sum)), data.random.random()))
+    b = min(b, k - 1)
+    count = old.sizes[a] + old.sizes[b]
+    log_ratio = gains[b] - (opening[k - 1] - size[1])
+    log_ratio += np.log(old.sizes[b] / (count - 1)) - (0.5 * gains[b] - log_sum)
+    log_mark = _log_uniform(data.random)
+    if not log_mark < log_ratio:
+        return None
+    partners = np.flatnonzero(old.labels == b)
+    j = partners[data.random.integers(len(partners))]
+    members = np.flatnonzero((old.labels == a) | (old.labels == b))
+    log_ratio += _share_out(data, i, j, members, old.labels == b).log_proposed
+    if not log_mark < log_ratio:
+        return None
+    labels = old.labels.copy()
+    labels[partners] = a
+    labels[labels > b] -= 1
+    sizes, statistics = old.sizes.copy(), old.statistics.copy()
+    sizes[a] = count
+    statistics[a] += statistics[b]
+    return Partition(labels, np.delete(sizes, b), np.delete(statistics, b, axis=0))
+
+
+def _gains(data, old, marginals, own, piece) -> np.ndarray:
+    """Return the log of what joining a piece of cluster ``own`` with each other one would gain.
+
+    The weight of having one cluster less is left out; ``own`` itself is no partner.
+    """
+    statistics, count, marginal = piece
+    size = data.tables.size
+    partners = np.delete(np.arange(len(old.sizes)), own)
+    together = data.model.log_marginal(old.statistics[partners] + statistics)
+    sizes = old.sizes[partners]
+    gains = np.full(len(old.sizes), -np.inf)
+    gains[partners] = together - marginals[partners] - marginal
+    gains[partners] += size[sizes + count] - size[sizes] - size[count]
+    return gains
+
+
+def _share_out(data: _Data, i, j, members: np.ndarray, second: np.ndarray | None) -> _Pieces:
+    """Share out rows between i and j; in the last scan as ``second`` says, where it is given."""
+    rest = data.random.permutation(members[(members != i) & (members != j)])
+    side = np.full(len(data.rows), -1, dtype=np.int32)
+    side[i], side[j] = 0, 1
+    clusters = data.model.clusters(2, data.model.statistics(data.rows[[i, j]], np.array([0, 1])))
+    sizes = np.ones(2, dtype=np.int64)
+    log_proposed = 0.0
+    for scan in range(LAUNCH_SCANS + 2):
+        forced = second is not None and scan == LAUNCH_SCANS + 1
+        target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
+        _, log_proposed, _ = sweep(
+            clusters,
+            sizes,
+            data.rows,
+            rest,
+            0,
+            side,
+            target,
+            data.tables.join,
+            _CLOSED,
+            data.random,
+        )
+    return _Pieces(side, sizes, clusters.statistics, log_proposed)
+
+
+def _log_uniform(random: np.random.Generator) -> float:
+    return float(np.log1p(-random.random()))

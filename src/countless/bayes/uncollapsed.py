@@ -1,0 +1,59 @@
+"""Partitions moved given parameters of clusters: Neal's algorithm 2.
+
+Each sweep draws the parameters of every cluster from their posterior; then each row goes to a
+cluster of s others with weight f(s + 1) / f(s) p(x | its parameters), or to a new one, whose
+parameters are drawn at once. It is the sampler that Kulis and Jordan compare DP-means with
+(section 6 of their paper); a row leaves a cluster less easily than when parameters are integrated
+out.
+
+R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models", JCGS 9, 2000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.bayes.collapsed import Partition, without_gaps
+from countless.kernels.gibbs import sweep_densities
+from countless.models import BoundModel
+from countless.priors import Tables
+
+# Densities of so many rows are held at once.
+BLOCK = 2**14
+
+
+def uncollapsed_sweep(
+    partition: Partition,
+    model: BoundModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+) -> Partition:
+    """Draw the parameters of each cluster, then the cluster of each row in turn."""
+    labels, sizes = partition.labels.copy(), partition.sizes.copy()
+    parameters = model.draw_parameters(partition.statistics, random)
+    for start in range(0, len(rows), BLOCK):
+        block, names = rows[start : start + BLOCK], labels[start : start + BLOCK]
+        fresh = model.log_predictive(block, model.empty())[:, 0]
+        densities = model.log_density(block, parameters)
+        row, opened = 0, False
+        while row < len(block):
+            row, opened = sweep_densities(
+                densities, fresh, row, sizes, names, tables.join, tables.open, random
+            )
+            if opened:  # by the row before
+                added = model.draw_parameters(model.statistics(block[row - 1 : row])[None], random)
+                slot = int(sizes.argmin())
+                if sizes[slot] > 0:
+                    slot = len(sizes)
+                    sizes = np.append(sizes, 0)
+                    parameters = {
+                        name: np.concatenate([value, added[name]])
+                        for name, value in parameters.items()
+                    }
+                    densities = np.pad(densities, ((0, 0), (0, 1)))
+                for name, value in parameters.items():
+                    value[slot] = added[name][0]
+                densities[row:, slot] = model.log_density(block[row:], added)[:, 0]
+                names[row - 1], sizes[slot] = slot, 1
+    return without_gaps(labels, sizes, model.statistics(rows, labels, len(sizes)))
