@@ -52,13 +52,32 @@ def log_marginal(clusters, c):
     raise NotImplementedError("compiled code only")
 
 
+def fill_tables(clusters, tables):
+    """Fill ``tables`` (width, n_counts) with what a count alone adds to a log marginal.
+
+    Which rows of it have a meaning, and which, is between the model and itself.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
+    """Fill ``out[m]`` with the log density of the rows of x and of ``others[m]`` together.
+
+    x and the first others are places in ``statistics`` (n_places, width), and ``clusters`` is a
+    place to work. Counts beyond the tables are computed, so that tables of no length will do.
+    """
+    raise NotImplementedError("compiled code only")
+
+
 def implement(clusters_type, **answers):
     """Say which compiled function answers each question for clusters of this named tuple.
 
     ``refresh``, ``add_row``, ``remove_row``, ``log_predictive``, ``log_predictive_without`` and
-    ``log_marginal`` must be there; without ``log_predictive_row`` one is made of the others.
+    ``log_marginal`` must be there; ``log_predictive_row``, ``fill_tables`` and
+    ``log_marginals_together`` are made of the others where they are missing.
     """
-    answers.setdefault("log_predictive_row", None)
+    for name in _OPTIONAL:
+        answers.setdefault(name, None)
     missing = _QUESTIONS.keys() ^ answers.keys()
     if missing:
         raise TypeError(
@@ -70,6 +89,10 @@ def implement(clusters_type, **answers):
             _register_for_cluster(question, clusters_type, answer)
         elif name == "log_predictive_row":
             _register_for_clusters(question, clusters_type, answer)
+        elif name == "fill_tables":
+            _register_for_tables(question, clusters_type, answer)
+        elif name == "log_marginals_together":
+            _register_for_pairs(question, clusters_type, answer)
         else:
             _register_for_row(question, clusters_type, answer)
 
@@ -84,8 +107,11 @@ _QUESTIONS = {
         log_predictive_row,
         log_predictive_without,
         log_marginal,
+        fill_tables,
+        log_marginals_together,
     )
 }
+_OPTIONAL = ("log_predictive_row", "fill_tables", "log_marginals_together")
 
 
 def _is(clusters, clusters_type):
@@ -135,6 +161,35 @@ def _register_for_clusters(question, clusters_type, answer):
             return _named(one_by_one if answer is None else forward, question, clusters_type)
 
 
+def _register_for_tables(question, clusters_type, answer):
+    def forward(clusters, tables):
+        answer(clusters, tables)
+
+    def nothing(clusters, tables):
+        pass
+
+    @overload(question)
+    def choose(clusters, tables):
+        if _is(clusters, clusters_type):
+            return _named(nothing if answer is None else forward, question, clusters_type)
+
+
+def _register_for_pairs(question, clusters_type, answer):
+    def forward(clusters, tables, statistics, x, others, n_others, out):
+        answer(clusters, tables, statistics, x, others, n_others, out)
+
+    def one_by_one(clusters, tables, statistics, x, others, n_others, out):
+        for m in range(n_others):
+            clusters.statistics[0] = statistics[x] + statistics[others[m]]
+            refresh(clusters, 0)
+            out[m] = log_marginal(clusters, 0)
+
+    @overload(question)
+    def choose(clusters, tables, statistics, x, others, n_others, out):
+        if _is(clusters, clusters_type):
+            return _named(one_by_one if answer is None else forward, question, clusters_type)
+
+
 @njit(nogil=True, cache=True)
 def set_statistics(
     clusters,  # OUT
@@ -179,6 +234,15 @@ def log_marginals(
     for m in range(statistics.shape[0]):
         set_statistics(clusters, 0, statistics[m])
         out[m] = log_marginal(clusters, 0)
+
+
+@njit(nogil=True, cache=True)
+def fill_tables_of(
+    clusters,  # IN
+    tables,  # OUT (width, n_counts)
+):
+    """Tabulate what counts add to log marginals."""
+    fill_tables(clusters, tables)
 
 
 @njit(nogil=True, cache=True)

@@ -75,14 +75,12 @@ def _set_terms(clusters, c):
 
 
 @njit(nogil=True, cache=True)
-def _refresh(clusters, c):
-    d = clusters.mean.shape[1]
-    sums = clusters.statistics[c]
-    kappa0 = clusters.prior[0]
+def _set_scale(sums, kappa0, prior_mean, prior_scale, mean, scale):
+    """Find the posterior mean and scale, the latter in the layout of factors."""
+    d = mean.shape[0]
     kappa = kappa0 + sums[0]
-    mean = clusters.mean[c]
     for j in range(d):
-        mean[j] = (kappa0 * clusters.prior_mean[j] + sums[1 + j]) / kappa
+        mean[j] = (kappa0 * prior_mean[j] + sums[1 + j]) / kappa
     # About the posterior mean: no difference of two large squares is left to the last step.
     place = 1 + d
     for i in range(d):
@@ -93,13 +91,24 @@ def _refresh(clusters, c):
                 - mean[i] * sums[1 + j]
                 + sums[0] * mean[i] * mean[j]
             )
-            from_prior = (
-                kappa0 * (clusters.prior_mean[i] - mean[i]) * (clusters.prior_mean[j] - mean[j])
-            )
-            clusters.factor[c, j, i] = clusters.prior_scale[i, j] + from_rows + from_prior
+            from_prior = kappa0 * (prior_mean[i] - mean[i]) * (prior_mean[j] - mean[j])
+            scale[j, i] = prior_scale[i, j] + from_rows + from_prior
             place += 1
+
+
+@njit(nogil=True, cache=True)
+def _refresh(clusters, c):
+    factor = clusters.factor[c]
+    _set_scale(
+        clusters.statistics[c],
+        clusters.prior[0],
+        clusters.prior_mean,
+        clusters.prior_scale,
+        clusters.mean[c],
+        factor,
+    )
+    factorize(factor, clusters.prior_pivots)
     clusters.changes[c] = 0
-    factorize(clusters.factor[c], clusters.prior_pivots)
     _set_terms(clusters, c)
 
 
@@ -239,15 +248,57 @@ def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
 
 
 @njit(nogil=True, cache=True)
-def _log_marginal(clusters, c):
+def _count_term(clusters, n):
+    """Return what the number of rows alone adds to a log marginal."""
     d = clusters.mean.shape[1]
     kappa0, nu0, log_det0 = clusters.prior[0], clusters.prior[1], clusters.prior[2]
-    n = clusters.statistics[c, 0]
     total = -0.5 * n * d * _LOG_PI + 0.5 * d * math.log(kappa0 / (kappa0 + n))
-    total += 0.5 * nu0 * log_det0 - 0.5 * (nu0 + n) * clusters.terms[_LOG_DET, c]
+    total += 0.5 * nu0 * log_det0
     for j in range(d):
         total += math.lgamma(0.5 * (nu0 + n - j)) - math.lgamma(0.5 * (nu0 - j))
     return total
+
+
+@njit(nogil=True, cache=True)
+def _log_marginal(clusters, c):
+    n = clusters.statistics[c, 0]
+    spread = 0.5 * (clusters.prior[1] + n) * clusters.terms[_LOG_DET, c]
+    return _count_term(clusters, n) - spread
+
+
+@njit(nogil=True, cache=True)
+def _fill_tables(clusters, tables):
+    for count in range(tables.shape[1]):
+        tables[0, count] = _count_term(clusters, float(count))
+
+
+@njit(nogil=True, cache=True)
+def _log_of_diagonal(factor):
+    """Return the log of the product of the diagonal, with as few logarithms as do not overflow."""
+    total, product = 0.0, 1.0
+    for j in range(factor.shape[0]):
+        product *= factor[j, j]
+        if not 1e-100 < product < 1e100:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
+
+
+@njit(nogil=True, cache=True)
+def _log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
+    kappa0, nu0 = clusters.prior[0], clusters.prior[1]
+    prior_mean, prior_scale = clusters.prior_mean, clusters.prior_scale
+    pivots = clusters.prior_pivots
+    sums, mean, factor = clusters.statistics[0], clusters.mean[0], clusters.factor[0]
+    for m in range(n_others):
+        y = others[m]
+        for w in range(sums.shape[0]):
+            sums[w] = statistics[x, w] + statistics[y, w]
+        _set_scale(sums, kappa0, prior_mean, prior_scale, mean, factor)
+        factorize(factor, pivots)
+        n = sums[0]
+        constant = tables[0, int(n)] if n < tables.shape[1] else _count_term(clusters, n)
+        out[m] = constant - (nu0 + n) * _log_of_diagonal(factor)
 
 
 models.implement(
@@ -259,4 +310,6 @@ models.implement(
     log_predictive_row=_log_predictive_row,
     log_predictive_without=_log_predictive_without,
     log_marginal=_log_marginal,
+    fill_tables=_fill_tables,
+    log_marginals_together=_log_marginals_together,
 )

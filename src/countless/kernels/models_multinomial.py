@@ -13,6 +13,8 @@ from numba import njit
 from countless.kernels import models
 from countless.kernels.gamma import log_factorial, log_rising
 
+_NO_TABLES = np.empty((0, 0))
+
 
 class MultinomialClusters(NamedTuple):
     """Clusters of rows of counts that share their proportions."""
@@ -77,14 +79,48 @@ def _log_predictive_without(clusters, c, rows, i):
     return _density(clusters, c, rows, i, 1.0)
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _rising(prior, tables, w, count):
+    if count < tables.shape[1]:
+        return tables[w, int(count)]
+    if count == 0.0:
+        return 0.0
+    return math.lgamma(prior[w] + count) - math.lgamma(prior[w])
+
+
+@njit(nogil=True, cache=True)
+def _of_sums(prior, tables, s):
+    total = s[1] - _rising(prior, tables, 0, s[0])
+    if s[0] < tables.shape[1]:  # and so is the count of each outcome
+        for w in range(2, s.shape[0]):
+            total += tables[w, int(s[w])]
+        return total
+    for w in range(2, s.shape[0]):
+        total += _rising(prior, tables, w, s[w])
+    return total
+
+
 @njit(nogil=True, cache=True)
 def _log_marginal(clusters, c):
-    s = clusters.statistics[c]
-    total = s[1] + math.lgamma(clusters.prior[0]) - math.lgamma(clusters.prior[0] + s[0])
-    for w in range(2, s.shape[0]):
-        if s[w] > 0.0:
-            total += math.lgamma(clusters.prior[w] + s[w]) - math.lgamma(clusters.prior[w])
-    return total
+    return _of_sums(clusters.prior, _NO_TABLES, clusters.statistics[c])
+
+
+@njit(nogil=True, cache=True)
+def _fill_tables(clusters, tables):
+    for w in range(tables.shape[0]):
+        if w != 1:
+            for count in range(tables.shape[1]):
+                tables[w, count] = _rising(clusters.prior, _NO_TABLES, w, float(count))
+
+
+@njit(nogil=True, cache=True)
+def _log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
+    prior, s = clusters.prior, clusters.statistics[0]
+    for m in range(n_others):
+        y = others[m]
+        for w in range(s.shape[0]):
+            s[w] = statistics[x, w] + statistics[y, w]
+        out[m] = _of_sums(prior, tables, s)
 
 
 models.implement(
@@ -95,4 +131,6 @@ models.implement(
     log_predictive=_log_predictive,
     log_predictive_without=_log_predictive_without,
     log_marginal=_log_marginal,
+    fill_tables=_fill_tables,
+    log_marginals_together=_log_marginals_together,
 )

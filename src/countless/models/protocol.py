@@ -18,6 +18,9 @@ from sklearn.base import BaseEstimator
 from countless.kernels import models as kernels
 from countless.models.hyper import Hyper, climb, sample_each
 
+# The room for tables of what counts add to log marginals; larger counts are computed.
+TABLE_VALUES, FEWEST_COUNTS = 2**22, 64
+
 
 class Model(BaseEstimator, ABC):
     """What one cluster looks like; a parameter that is None is set from the data."""
@@ -113,6 +116,13 @@ class BoundModel(ABC):
         kernels.log_marginals(self.clusters(1), sets, out)
         return out.reshape(statistics.shape[:-1])[()]
 
+    def tables(self, n_rows: int) -> np.ndarray:
+        """Return what counts up to so many rows add to log marginals, for kernels."""
+        n_counts = min(n_rows + 1, max(TABLE_VALUES // self.width, FEWEST_COUNTS))
+        tables = np.empty((self.width, n_counts))
+        kernels.fill_tables_of(self.clusters(1), tables)
+        return tables
+
     def log_predictive(self, rows: np.ndarray, statistics: np.ndarray) -> np.ndarray:
         """Return the log density of each row given each set of statistics, (n_rows, n_sets).
 
@@ -144,10 +154,18 @@ class BoundModel(ABC):
 
         return self.with_hyper(climb(self.hyper, log_joint))
 
-    def sample_hyper(self, statistics: np.ndarray, rng: np.random.Generator) -> BoundModel:
-        """Return the model after one move of each free hyperparameter given these clusters."""
+    def sample_hyper(
+        self,
+        statistics: np.ndarray,
+        rng: np.random.Generator,
+        places: np.ndarray | None = None,
+    ) -> BoundModel:
+        """Return the model after one move of each free hyperparameter given these clusters.
+
+        ``places`` names some of them, where not all are to move.
+        """
 
         def log_likelihood(value):
             return float(np.sum(self.with_hyper(value).log_marginal(statistics)))
 
-        return self.with_hyper(sample_each(self.hyper, log_likelihood, rng))
+        return self.with_hyper(sample_each(self.hyper, log_likelihood, rng, places))
