@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from countless.hard.kernel.hdp import KernelHDPMeans
     from countless.hard.penalty import farthest_first_penalty, penalty_path
     from countless.hard.spectral.estimator import SpectralDPMeans
+    from countless.tree.bhc import BayesianHierarchicalClustering
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AffinityPropagation",
+    "BayesianHierarchicalClustering",
     "DPMeans",
     "GraphDPMeans",
     "HDPMeans",
@@ -32,6 +34,7 @@ __all__ = [
 # Where each public name lives; a name is imported when it is first asked for.
 _HOME = {
     "AffinityPropagation": "countless.exemplar.estimator",
+    "BayesianHierarchicalClustering": "countless.tree.bhc",
     "DPMeans": "countless.hard.dp_means",
     "GraphDPMeans": "countless.hard.graph.estimator",
     "HDPMeans": "countless.hard.hdp.estimator",

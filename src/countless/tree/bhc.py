@@ -1,0 +1,281 @@
+"""Bayesian hierarchical clustering: a tree whose merges are tests, cut where they fail.
+
+Every merge asks whether the rows below it are one cluster or any of the finer partitions that the
+tree allows, under a Dirichlet process mixture; so the tree says where to cut it.
+
+Heller and Ghahramani, *Bayesian hierarchical clustering*, ICML 2005.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
+from countless._labels import number_by_appearance
+from countless._threads import one_library_thread
+from countless.hard.checks import check_finite
+from countless.hard.parameters import check_counts, check_flags, is_number
+from countless.models import Categorical, Columns, Gaussian, Multinomial
+from countless.models.named import as_model
+from countless.models.protocol import BoundModel, Model
+from countless.tree.bhc_learn import Fit, fit_tree
+from countless.tree.bhc_leaves import (
+    WAYS,
+    leaves_of,
+    leaves_of_micro_clusters,
+    leaves_of_sample,
+)
+from countless.tree.bhc_predict import NodeMixture, log_densities, node_mixture, probabilities
+from countless.tree.bhc_tree import cut, heights
+from countless.tree.dendrogram import linkage_matrix, merge_order
+
+
+class BayesianHierarchicalClustering(
+    CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
+):
+    """A tree of clusters, cut where its merges become unlikely.
+
+    Starting from single rows, the two clusters are merged whose rows are most probably one cluster
+    of a Dirichlet process mixture, compared with all ways that the tree so far allows to part them.
+
+    Parameters
+    ----------
+    model : str or Model, default='gaussian'
+        What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
+        'poisson', 'multinomial', 'columns', or one of `countless.models`. Time grows with the cube
+        of the number of columns for 'gaussian', and linearly for the others.
+    alpha : float, default=1.0
+        The concentration of the Dirichlet process: the larger, the more clusters.
+    learn : bool, default=True
+        Whether alpha, and what the model does not fix, are learned by climbing the evidence of the
+        tree, in turn with growing it anew. ``alpha`` is then where this starts, and the center of a
+        prior: a learned alpha is within a factor of about 7 of it, unless the rows insist.
+    n_leaves : int or None, default=2000
+        A table of more rows is gathered to so many leaves first, and rows that share one stay
+        together: memory grows with the square of the leaves, time likewise. None: every row is a
+        leaf, however many there are.
+    leaves : {'sample', 'micro'}, default='sample'
+        How rows are gathered. 'sample' grows a tree of so many rows drawn at random, lets all
+        others fall down it, and grows the tree anew from what arrived. 'micro' takes the
+        micro-clusters that `DPMeans` starts from: faster, for numbers without gaps.
+    max_iter : int, default=20
+        Trees that are grown at most.
+    random_state : int, RandomState instance or None, default=None
+        Decides samples of tables with more rows than leaves; otherwise nothing is random.
+    n_jobs : int, default=None
+        Threads, as in scikit-learn; the result does not depend on them.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row, numbered by first appearance.
+    n_clusters_ : int
+    children_ : ndarray of shape (n_leaves - 1, 2)
+        What each merge joined: i below n_leaves is leaf i, n_leaves + i what merge i made. From the
+        lowest merge to the highest.
+    log_merge_odds_ : ndarray of shape (n_leaves - 1,)
+        The log odds that the rows below each merge are one cluster.
+    linkage_matrix_ : ndarray of shape (n_leaves - 1, 4)
+        The same tree for `scipy.cluster.hierarchy`. Heights are minus the log probability of
+        merges, raised to those of their children; those in a cluster are at most log 2, so that
+        ``fcluster(linkage_matrix_, np.log(2), 'distance')`` gives the clusters.
+    leaf_labels_ : ndarray of shape (n_samples,)
+        The leaf of each row: 0, 1, ... unless rows were gathered.
+    log_evidence_ : float
+        A lower bound on the log evidence of the Dirichlet process mixture: the sum over the
+        partitions of the tree.
+    alpha_ : float
+        The concentration used.
+    model_ : BoundModel
+        The model with the hyperparameters used: ``model_.hyper``.
+    node_statistics_, node_weights_, node_shares_ : ndarray
+        The mixture that new rows are compared with: the statistics and the weight of each node
+        that counts, and the share of each cluster in it. The first is a new cluster.
+    objective_history_ : ndarray
+        Minus the log evidence and log prior of what is learned, after each tree; it never rises.
+    n_iter_ : int
+        Trees grown.
+    converged_ : bool
+        Whether the last tree gained nothing more.
+    n_features_in_ : int
+
+    See Also
+    --------
+    countless.plot.DendrogramDisplay : The tree as a picture.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import BayesianHierarchicalClustering
+    >>> X, _ = make_blobs(90, centers=3, cluster_std=0.5, random_state=3)
+    >>> model = BayesianHierarchicalClustering().fit(X)
+    >>> model.n_clusters_
+    3
+    >>> model.predict_proba(X[:1]).round(3).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+
+    model_: BoundModel
+
+    def __init__(
+        self,
+        model="gaussian",
+        *,
+        alpha=1.0,
+        learn=True,
+        n_leaves=2000,
+        leaves="sample",
+        max_iter=20,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.model = model
+        self.alpha = alpha
+        self.learn = learn
+        self.n_leaves = n_leaves
+        self.leaves = leaves
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Grow the tree of the rows of X and cut it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            What the model takes: numbers for 'gaussian', anything for 'columns'. Models of columns
+            take gaps (NaN).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        model = self._check_parameters()
+        table = self._check_table(X, model, reset=True)
+        bound = model.bind(table)
+        with one_library_thread(), report_passes(self, X) as on_pass:
+            leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)
+        self._store(leaf_labels, fit)
+        return self
+
+    def predict(self, X):
+        """Return the likeliest cluster of each row of X."""
+        return self.predict_proba(X).argmax(axis=1).astype(np.int32)
+
+    def predict_proba(self, X):
+        """Return the probability of each cluster for each row of X, (n_samples, n_clusters).
+
+        A row shares its cluster with rows that were fitted: this is how these are spread over the
+        clusters. That it belongs to none of them is left out; `score_samples` tells.
+        """
+        rows = self._rows(X)
+        return probabilities(self.model_, self._mixture(), rows)
+
+    def score_samples(self, X):
+        """Return the log density of each row of X, averaged over the partitions of the tree."""
+        rows = self._rows(X)
+        return log_densities(self.model_, self._mixture(), rows)
+
+    def score(self, X, y=None):
+        """Return the mean log density of the rows of X."""
+        return float(self.score_samples(X).mean())
+
+    def _check_parameters(self) -> Model:
+        check_flags(self, "learn")
+        check_counts(self, "max_iter")
+        if self.n_leaves is not None:
+            check_counts(self, "n_leaves")
+        if not is_number(self.alpha) or not self.alpha > 0:
+            raise ValueError(f"alpha must be a positive number; got {self.alpha!r}")
+        if self.leaves not in WAYS:
+            ways = " or ".join(map(repr, WAYS))
+            raise ValueError(f"leaves must be {ways}; got {self.leaves!r}")
+        return as_model(self.model)
+
+    def _check_table(self, X: Any, model: Model, *, reset: bool) -> Any:
+        """Return a table as the model takes it: numbers as an array, anything else as it is."""
+        if isinstance(model, Categorical | Columns):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        types = [np.float64, np.float32]
+        X = validate_data(self, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
+        if isinstance(model, Gaussian | Multinomial):
+            check_finite(X)
+        return X
+
+    def _grow(self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass) -> tuple[np.ndarray, Fit]:
+        """Return the leaf of each row, and the tree of the leaves."""
+        n_threads = effective_n_jobs(self.n_jobs)
+
+        def fit(leaves) -> Fit:
+            return fit_tree(
+                bound,
+                float(self.alpha),
+                leaves,
+                learn=bool(self.learn),
+                max_iter=self.max_iter,
+                n_threads=n_threads,
+                on_pass=on_pass,
+            )
+
+        random = check_random_state(self.random_state)
+        if self.n_leaves is None or len(rows) <= self.n_leaves:
+            labels = np.arange(len(rows))
+        elif self.leaves == "micro":
+            seed = int(random.randint(2**31 - 1))
+            labels = leaves_of_micro_clusters(bound, rows, self.n_leaves, seed, self.n_jobs)
+        else:
+            labels = leaves_of_sample(bound, rows, self.n_leaves, random, fit, n_threads)
+        return labels, fit(leaves_of(bound, rows, labels))
+
+    def _store(self, leaf_labels: np.ndarray, fit: Fit) -> None:
+        """Keep the tree, merges from the lowest to the highest, and what follows from it."""
+        tree, log_odds = fit.best.tree, fit.best.evaluation.log_odds
+        height = heights(tree.children, log_odds)
+        order, self.children_ = merge_order(tree.children, height)
+        self.log_merge_odds_ = log_odds[order]
+        self.linkage_matrix_ = linkage_matrix(self.children_, height[order])
+        tops = cut(tree.children, log_odds)[: tree.n_leaves]
+        _, self.labels_ = number_by_appearance(tops[leaf_labels])
+        self.leaf_labels_ = leaf_labels
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self.log_evidence_ = fit.best.evaluation.log_evidence
+        self.alpha_ = fit.best.alpha
+        self.model_ = fit.best.model
+        of_leaf = np.empty(tree.n_leaves, dtype=np.int64)
+        of_leaf[leaf_labels] = self.labels_
+        mixture = node_mixture(tree, log_odds, self.alpha_, of_leaf)
+        self.node_statistics_, self.node_weights_, self.node_shares_ = mixture
+        self.objective_history_ = np.array(fit.history)
+        self.n_iter_ = len(fit.history)
+        self.converged_ = fit.converged
+        if not fit.converged:
+            warnings.warn(
+                f"BayesianHierarchicalClustering stopped at max_iter={self.max_iter} trees while "
+                "the evidence was still growing; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
+            )
+
+    def _mixture(self) -> NodeMixture:
+        return NodeMixture(self.node_statistics_, self.node_weights_, self.node_shares_)
+
+    def _rows(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "node_statistics_")
+        return self.model_.rows(self._check_table(X, as_model(self.model), reset=False))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not isinstance(as_model(self.model), Gaussian | Multinomial)
+        return tags

@@ -1,0 +1,133 @@
+"""The concentration and the hyperparameters of a model, learned through the tree.
+
+The log of the sum over partitions has the gradient ``sum_k q_k grad log (alpha Gamma(n_k) p(rows of
+k))``, where ``q_k`` is the probability that node k is a cluster: the chain rule, followed from the
+root down the recursion, multiplies the probabilities of merges exactly as ``q_k`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from countless._compat import OnPass, ignore_pass
+from countless.models.hyper import Hyper, climb, join_hypers, make_hyper
+from countless.models.protocol import BoundModel
+from countless.tree.bhc_tree import Evaluation, Leaves, Tree, evaluate, grow_tree, node_weights
+
+# Nodes that are less likely clusters than this have no part in a gradient.
+NEGLIGIBLE = 1e-14
+
+
+class Fitted(NamedTuple):
+    """A tree with what was learned from it."""
+
+    tree: Tree
+    evaluation: Evaluation
+    model: BoundModel
+    alpha: float
+    objective: float  # minus the log of the evidence and of the prior of what is learned
+
+
+class Fit(NamedTuple):
+    """The best tree found, and how."""
+
+    best: Fitted
+    history: list[float]  # the objective after each tree; it never rises
+    converged: bool
+
+
+def fit_tree(
+    model: BoundModel,
+    alpha: float,
+    leaves: Leaves,
+    *,
+    learn: bool,
+    max_iter: int = 20,
+    tol: float = 1e-6,
+    n_threads: int = 1,
+    on_pass: OnPass = ignore_pass,
+) -> Fit:
+    """Grow a tree; learn from it and grow another, as long as the evidence grows.
+
+    Parameters
+    ----------
+    model : BoundModel
+    alpha : float
+        The concentration to start from, and the center of its prior on a log scale.
+    leaves : Leaves
+    learn : bool
+        False grows one tree with what is given.
+    max_iter : int
+        Trees at most.
+    tol : float
+        Stop when a tree gains less than this for every row.
+    n_threads : int
+    on_pass : callable
+        Told the objective and the expected number of clusters after each tree.
+    """
+
+    def one_round(model: BoundModel, now: float) -> Fitted:
+        tree = grow_tree(model, now, leaves, n_threads)
+        prior = 0.0
+        if learn:
+            model, now = learn_hyper(model, now, tree, alpha)
+            hyper = _joint_hyper(model, now, alpha)
+            prior = hyper.log_prior(hyper.value)
+        evaluation = evaluate(model, now, tree)
+        return Fitted(tree, evaluation, model, now, -evaluation.log_evidence - prior)
+
+    best = one_round(model, alpha)
+    history, converged = [best.objective], not learn
+    _report(best, on_pass)
+    while not converged and len(history) < max_iter:
+        found = one_round(best.model, best.alpha)
+        gain = best.objective - found.objective
+        best = found if gain > 0 else best  # a greedy tree may be a worse one
+        history.append(best.objective)
+        converged = gain <= tol * leaves.n_rows
+        _report(best, on_pass)
+    return Fit(best, history, converged)
+
+
+def _report(best: Fitted, on_pass: OnPass) -> None:
+    weights = node_weights(best.tree, best.evaluation.log_odds)
+    on_pass(best.objective, max(1, round(float(weights.sum()))))
+
+
+def learn_hyper(
+    model: BoundModel, alpha: float, tree: Tree, usual_alpha: float
+) -> tuple[BoundModel, float]:
+    """Return the model and the concentration at which a given tree is likeliest.
+
+    What is learned has a prior: the model's own for its hyperparameters, and a normal one of
+    standard deviation 1 for log alpha about the log of what was given.
+    """
+    hyper = _joint_hyper(model, alpha, usual_alpha)
+
+    def log_evidence(value):
+        return evidence_and_gradient(model.with_hyper(value[1:]), math.exp(value[0]), tree)
+
+    value = climb(hyper, log_evidence)
+    return model.with_hyper(value[1:]), math.exp(value[0])
+
+
+def evidence_and_gradient(model: BoundModel, alpha: float, tree: Tree) -> tuple[float, np.ndarray]:
+    """Return the log evidence and its gradient, by log alpha and then by each hyperparameter."""
+    evaluation = evaluate(model, alpha, tree)
+    weights = node_weights(tree, evaluation.log_odds)
+    clusters = np.flatnonzero(weights > NEGLIGIBLE)
+    slopes = model.log_marginal_gradient(tree.statistics[clusters])
+    expected = alpha * (digamma(alpha + tree.n_rows) - digamma(alpha))
+    by_alpha = weights.sum() - expected
+    return evaluation.log_evidence, np.append(by_alpha, weights[clusters] @ slopes)
+
+
+def _joint_hyper(model: BoundModel, alpha: float, usual_alpha: float) -> Hyper:
+    """Return log alpha and the hyperparameters of the model as one vector with a prior."""
+    of_alpha = make_hyper(["log alpha"], [math.log(usual_alpha)], [True])
+    of_alpha = of_alpha._replace(value=np.array([math.log(alpha)]))
+    return join_hypers([of_alpha, model.hyper])

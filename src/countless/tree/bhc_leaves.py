@@ -1,0 +1,78 @@
+"""What the leaves of a tree stand for where there are more rows than leaves.
+
+Rows that share a leaf stay together. All of them are counted, so that the evidence is that of the
+whole table, summed over fewer partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from countless.hard.divergence import get_divergence
+from countless.hard.micro import micro_clusters
+from countless.kernels.bhc import walk_down
+from countless.models.protocol import BoundModel
+from countless.rows import open_rows
+from countless.tree.bhc_learn import Fit
+from countless.tree.bhc_tree import Leaves, cut
+
+WAYS = ("sample", "micro")
+# Rows that one task of a thread lets fall.
+TASK_ROWS = 2**13
+
+
+def leaves_of(model: BoundModel, rows: np.ndarray, labels: np.ndarray) -> Leaves:
+    """Return leaves, of which each row names its own."""
+    return Leaves(model.statistics(rows, labels), np.bincount(labels).astype(np.int64))
+
+
+def leaves_of_micro_clusters(
+    model: BoundModel, rows: np.ndarray, n_leaves: int, seed: int, n_jobs: int | None
+) -> np.ndarray:
+    """Return the leaf of each row: small round clusters, in units of the columns' deviations."""
+    if any(block.levels is not None for block in getattr(model, "blocks", ())):
+        raise ValueError("leaves='micro' needs numbers, not categories; 'sample' takes them")
+    if np.isnan(rows).any():
+        raise ValueError("leaves='micro' needs a table without gaps; 'sample' takes them")
+    spread = rows.std(axis=0, dtype=np.float64)
+    scaled = rows / np.where(spread > 0, spread, 1.0)
+    with open_rows(scaled, None, get_divergence("sqeuclidean"), n_jobs) as opened:
+        return np.asarray(
+            micro_clusters(opened, seed=seed, n_micro=n_leaves).labels, dtype=np.int64
+        )
+
+
+def leaves_of_sample(
+    model: BoundModel,
+    rows: np.ndarray,
+    n_leaves: int,
+    random: np.random.RandomState,
+    fit: Callable[[Leaves], Fit],
+    n_threads: int,
+) -> np.ndarray:
+    """Return the leaf of each row: that of the sampled row that it ends at in a tree of the sample.
+
+    A row goes to the likeliest cluster first, and in it from node to node to the likelier child.
+    """
+    sample = np.sort(random.choice(len(rows), n_leaves, replace=False))
+    found = fit(leaves_of(model, rows[sample], np.arange(n_leaves))).best
+    tree, learned = found.tree, found.model
+    tops = np.unique(cut(tree.children, found.evaluation.log_odds)[:n_leaves])
+    log_size = np.log(tree.size)
+
+    def fall(first: int) -> np.ndarray:
+        block = np.ascontiguousarray(rows[first : first + TASK_ROWS])
+        densities = learned.log_predictive(block, tree.statistics[tops]) + log_size[tops]
+        at = tops[densities.argmax(axis=1)]
+        nodes = learned.clusters(len(tree.size), tree.statistics)
+        walk_down(nodes, tree.children, log_size, block, at)
+        return at
+
+    starts = range(0, len(rows), TASK_ROWS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        labels = np.concatenate(list(pool.map(fall, starts)))
+    labels[sample] = np.arange(n_leaves)  # a sampled row is its own leaf
+    return labels
