@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.bayes.mixture import DPMixture
     from countless.exemplar.estimator import AffinityPropagation
     from countless.hard.dp_means import DPMeans
     from countless.hard.graph.estimator import GraphDPMeans
@@ -20,6 +21,7 @@ __all__ = [
     "AffinityPropagation",
     "BayesianHierarchicalClustering",
     "DPMeans",
+    "DPMixture",
     "GraphDPMeans",
     "HDPMeans",
     "KernelDPMeans",
@@ -36,6 +38,7 @@ _HOME = {
     "AffinityPropagation": "countless.exemplar.estimator",
     "BayesianHierarchicalClustering": "countless.tree.bhc",
     "DPMeans": "countless.hard.dp_means",
+    "DPMixture": "countless.bayes.mixture",
     "GraphDPMeans": "countless.hard.graph.estimator",
     "HDPMeans": "countless.hard.hdp.estimator",
     "KernelDPMeans": "countless.hard.kernel.dp",

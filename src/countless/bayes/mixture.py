@@ -1,0 +1,315 @@
+"""The Dirichlet process mixture: how many clusters, which rows, and how sure the data is.
+
+Rows of a cluster follow a component model with parameters of their own; the partition follows a
+prior (Murphy, Machine Learning: a Probabilistic Perspective, section 25.2). Markov chains draw from
+the posterior of the partition given the rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
+from countless.bayes.chains import Schedule, run_chains
+from countless.bayes.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
+from countless.bayes.posterior import Posterior
+from countless.bayes.predictive import (
+    Mixture,
+    draw_rows,
+    log_densities,
+    mixture_of,
+    probabilities,
+)
+from countless.bayes.start import first_labels
+from countless.bayes.table import check_table
+from countless.hard.parameters import check_counts, check_flags
+from countless.models import BoundModel
+from countless.models.named import as_model
+from countless.priors import DirichletProcess, Gamma, PartitionPrior
+from countless.priors.hyper import as_generator
+
+# Splits and merges that are tried after each sweep.
+N_TRIES = 10
+# Draws that predictive densities are averaged over.
+N_AVERAGED = 32
+# Chains whose R-hat is above this disagree.
+HIGHEST_R_HAT = 1.1
+
+
+class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+    """Draw clusterings from the posterior of a mixture that has no fixed number of components.
+
+    Parameters
+    ----------
+    model : str or Model, default='gaussian'
+        What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
+        'poisson', 'multinomial' or 'columns', or one of `countless.models`.
+    prior : PartitionPrior, default=None
+        Of the partition, one of `countless.priors`. None is a Dirichlet process whose
+        concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+    sampler : {'collapsed', 'uncollapsed'}, default='collapsed'
+        A collapsed sweep draws the cluster of each row with the parameters of clusters integrated
+        out. An uncollapsed one draws these first (Neal's algorithm 2), and needs more sweeps.
+    split_merge : bool, default=True
+        Whether splits and merges of whole clusters are tried after each sweep. Without them a chain
+        may never leave where it started.
+    sample_hyper : bool, default=True
+        Whether hyperparameters that the model has set from the data are drawn, too.
+    init : {'one', 'dp-means'} or array-like of shape (n_samples,), default='one'
+        Where chains start: all rows in one cluster, the clusters of `DPMeans`, or a label for each
+        row.
+    n_chains : int, default=4
+    n_sweeps : int, default=200
+        Sweeps of each chain in all.
+    burn_in : int, default=None
+        Of which the first are forgotten; by default half of them.
+    thin : int, default=1
+        Every so manieth sweep after these is kept.
+    loss : {'vi', 'binder'}, default='vi'
+        What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Threads for chains, as in scikit-learn; the draws do not depend on them.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws: ``labels`` (n_chains, n_draws, n_samples), ``n_clusters``, ``log_joint``,
+        ``alpha``, ``similarity()``, ``diagnostics()`` and more.
+    labels_ : ndarray of shape (n_samples,)
+        The partition that is expected to be nearest to the truth, numbered by first appearance.
+    n_clusters_ : int
+        How many clusters that has; ``posterior_.n_clusters_interval()`` says how sure that is.
+    n_iter_ : int
+        Sweeps of each chain.
+    converged_ : bool
+        Whether chains agree: no R-hat of the number of clusters, the log joint density or a
+        parameter of the prior is above 1.1. One chain has nothing to disagree with.
+    model_ : BoundModel
+        The model with the hyperparameters of the draw of highest joint density.
+    prior_ : PartitionPrior
+        The prior with the parameters of that draw.
+    n_features_in_ : int
+
+    See Also
+    --------
+    DPMeans : The hard limit: fast, one answer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import DPMixture
+    >>> X, _ = make_blobs(150, centers=3, random_state=1)
+    >>> mixture = DPMixture(n_sweeps=60, random_state=0).fit(X)
+    >>> mixture.n_clusters_, mixture.posterior_.n_clusters_interval()
+    (3, (3, 4))
+    """
+
+    def __init__(
+        self,
+        model="gaussian",
+        prior=None,
+        *,
+        sampler="collapsed",
+        split_merge=True,
+        sample_hyper=True,
+        init="one",
+        n_chains=4,
+        n_sweeps=200,
+        burn_in=None,
+        thin=1,
+        loss="vi",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.model = model
+        self.prior = prior
+        self.sampler = sampler
+        self.split_merge = split_merge
+        self.sample_hyper = sample_hyper
+        self.init = init
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.loss = loss
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Draw clusterings of the rows of X.
+
+        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            What the model takes: numbers for 'gaussian', anything for 'columns'. Models of columns
+            take gaps (NaN).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        schedule = self._check_parameters()
+        model = as_model(self.model)
+        table = check_table(self, X, model, reset=True)
+        bound = model.bind(table)
+        rows = bound.rows(table)
+        random = as_generator(self.random_state)
+        with report_passes(self, X) as on_pass:
+            draws = self._draw(bound, rows, schedule, random, on_pass)
+        self._store(bound, rows, draws, schedule, random)
+        return self
+
+    def predict(self, X):
+        """Return the likeliest of the clusters of ``labels_`` for each row of X."""
+        return self.predict_proba(X).argmax(axis=1).astype(np.int32)
+
+    def predict_proba(self, X):
+        """Return the probability of each cluster of ``labels_``, (n_samples, n_clusters).
+
+        It is taken as given that a row belongs to one of them; `score_samples` tells of rows that
+        may not.
+        """
+        rows = self._rows(X)
+        return probabilities(self.model_, rows, self._clusters)
+
+    def score_samples(self, X):
+        """Return the log of the posterior predictive density of each row of X.
+
+        The mean over up to 32 draws, evenly spaced, of the mixture that each of them is; a row may
+        belong to a cluster that has not been seen.
+        """
+        rows = self._rows(X)
+        return log_densities(self.model_, rows, self._mixtures)
+
+    def score(self, X, y=None):
+        """Return the mean log density of the rows of X."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows from the posterior predictive density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "model_")
+        drawn = draw_rows(self.model_, self._mixtures, n_samples, as_generator(random_state))
+        return self.model_.table(drawn)
+
+    def _check_parameters(self) -> Schedule:
+        if self.prior is not None and not isinstance(self.prior, PartitionPrior):
+            raise ValueError(f"prior must be None or one of countless.priors; got {self.prior!r}")
+        if self.sampler not in SWEEPS:
+            known = " or ".join(map(repr, SWEEPS))
+            raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
+        if self.loss not in ("vi", "binder"):
+            raise ValueError(f"loss must be 'vi' or 'binder'; got {self.loss!r}")
+        check_flags(self, "split_merge", "sample_hyper")
+        check_counts(self, "n_chains", "n_sweeps", "thin")
+        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
+        most = self.n_sweeps - self.thin
+        if not isinstance(burn_in, Integral) or not 0 <= burn_in <= most:
+            raise ValueError(
+                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
+                f"got {burn_in!r}"
+            )
+        return Schedule(self.n_sweeps, int(burn_in), self.thin)
+
+    def _draw(
+        self,
+        bound: BoundModel,
+        rows: np.ndarray,
+        schedule: Schedule,
+        random: np.random.Generator,
+        on_pass: OnPass,
+    ) -> list[list[Draw]]:
+        """Run the chains."""
+        prior = DirichletProcess(Gamma(1.0, 1.0)) if self.prior is None else self.prior
+        labels = first_labels(self.init, rows, int(random.integers(2**31)), self.n_jobs)
+        chains = [
+            PartitionChain(
+                bound,
+                prior,
+                rows,
+                labels,
+                generator,
+                sampler=self.sampler,
+                n_tries=N_TRIES if self.split_merge else 0,
+                sample_hyper=self.sample_hyper,
+            )
+            for generator in random.spawn(self.n_chains)
+        ]
+        return run_chains(chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
+
+    def _store(
+        self,
+        bound: BoundModel,
+        rows: np.ndarray,
+        draws: list[list[Draw]],
+        schedule: Schedule,
+        random: np.random.Generator,
+    ) -> None:
+        """Keep the draws, and what follows from them."""
+        self.posterior_ = Posterior(
+            [[draw.labels for draw in chain] for chain in draws],
+            [[draw.log_joint for draw in chain] for chain in draws],
+            parameters_of(draws),
+            thin=self.thin,
+        )
+        self.labels_ = self.posterior_.point_estimate(self.loss, random)
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
+        every = [draw for chain in draws for draw in chain]
+        best = max(every, key=lambda draw: draw.log_joint)
+        self.model_, self.prior_ = bound.with_hyper(best.hyper), best.prior
+        self._clusters = self._mixture(rows, self.labels_, best)
+        spaced = np.linspace(0, len(every) - 1, min(N_AVERAGED, len(every))).round().astype(int)
+        self._mixtures = [self._mixture(rows, every[i].labels, every[i]) for i in spaced]
+        self._judge_chains()
+
+    def _mixture(self, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Mixture:
+        sizes = np.bincount(labels)
+        statistics = self.model_.statistics(rows, labels, len(sizes))
+        return mixture_of(statistics, sizes, draw.prior, draw.hyper)
+
+    def _judge_chains(self) -> None:
+        """Warn where chains disagree."""
+        found = self.posterior_.diagnostics()
+        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
+        self.converged_ = not apart
+        if apart:
+            name = max(apart, key=lambda name: apart[name])
+            warnings.warn(
+                f"DPMixture's chains disagree on {name} (R-hat {apart[name]:.2f}) after "
+                f"{self.n_iter_} sweeps; raise n_sweeps",
+                ConvergenceWarning,
+                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
+            )
+
+    def _rows(self, X) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        model = as_model(self.model)
+        return self.model_.rows(check_table(self, X, model, reset=False))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        named = self.model if isinstance(self.model, str) else ""
+        tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
+        tags.input_tags.categorical = named in ("", "categorical", "columns")
+        return tags

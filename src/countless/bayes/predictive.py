@@ -1,0 +1,84 @@
+"""What clusters say of new rows: finite mixtures of predictive densities.
+
+Given a partition of n rows, row n + 1 is in a cluster of s rows with the probability that the prior
+says, and then has the predictive density of that cluster; or it opens one, and has that of no rows.
+So each draw from the posterior is a mixture of densities, and the posterior predictive density is
+the mean of these mixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from countless.models import BoundModel
+from countless.priors import PartitionPrior
+
+# Rows whose densities are held at once.
+BLOCK = 2**14
+
+
+class Mixture(NamedTuple):
+    """The clusters of one draw; the last one is new, and its statistics are zeros."""
+
+    statistics: np.ndarray  # (n_clusters + 1, width)
+    log_weights: np.ndarray  # (n_clusters + 1,)
+    hyper: np.ndarray  # (n_hyper,) of the model
+
+
+def mixture_of(
+    statistics: np.ndarray, sizes: np.ndarray, prior: PartitionPrior, hyper: np.ndarray
+) -> Mixture:
+    """Return what clusters of these statistics and sizes say of one more row."""
+    extended = np.concatenate([statistics, np.zeros((1, statistics.shape[1]))])
+    return Mixture(extended, prior.log_predictive(sizes), hyper)
+
+
+def log_weighted(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """Return the log of weight times density, (n_rows, n_clusters + 1)."""
+    densities = model.with_hyper(mixture.hyper).log_predictive(rows, mixture.statistics)
+    return densities + mixture.log_weights
+
+
+def probabilities(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """Return how probable each cluster is for each row that belongs to one of them."""
+    found = np.empty((len(rows), len(mixture.log_weights) - 1))
+    for block in _blocks(len(rows)):
+        weighted = log_weighted(model, rows[block], mixture)[:, :-1]
+        found[block] = np.exp(weighted - weighted.max(axis=1, keepdims=True))
+        found[block] /= found[block].sum(axis=1, keepdims=True)
+    return found
+
+
+def log_densities(model: BoundModel, rows: np.ndarray, mixtures: Sequence[Mixture]) -> np.ndarray:
+    """Return the log of the mean density of each row over draws."""
+    found = np.full(len(rows), -np.inf)
+    for block in _blocks(len(rows)):
+        for mixture in mixtures:
+            one = logsumexp(log_weighted(model, rows[block], mixture), axis=1)
+            found[block] = np.logaddexp(found[block], one)
+    return found - np.log(len(mixtures))
+
+
+def draw_rows(
+    model: BoundModel, mixtures: Sequence[Mixture], n_rows: int, random: np.random.Generator
+) -> np.ndarray:
+    """Draw rows from the mean of mixtures, in the form that kernels take."""
+    counts = random.multinomial(n_rows, np.full(len(mixtures), 1.0 / len(mixtures)))
+    drawn = []
+    for mixture, count in zip(mixtures, counts, strict=True):
+        if count:
+            weights = np.exp(mixture.log_weights)
+            cluster = random.choice(len(weights), size=count, p=weights / weights.sum())
+            own = model.with_hyper(mixture.hyper)
+            parameters = own.draw_parameters(mixture.statistics[cluster], random)
+            drawn.append(own.draw_rows(parameters, random))
+    return random.permutation(np.concatenate(drawn))
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    for start in range(0, n_rows, BLOCK):
+        yield slice(start, start + BLOCK)

@@ -1,0 +1,23 @@
+"""Tables as component models take them, checked as scikit-learn does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from countless.hard.checks import check_finite
+from countless.models import Categorical, Columns, Gaussian, Model, Multinomial
+
+
+def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
+    """Return a table for a model: numbers as an array, anything else as it is."""
+    if isinstance(model, Categorical | Columns):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    types = [np.float64, np.float32]
+    X = validate_data(estimator, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
+    if isinstance(model, Gaussian | Multinomial):
+        check_finite(X)
+    return X
