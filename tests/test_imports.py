@@ -27,7 +27,7 @@ FLOORS = (
         "_threads",
     },
     {"hard", "exemplar", "bayes", "tree", "baselines"},
-    {"io", "report", "plot"},
+    {"io", "report", "plot", "image"},
     {"cli", "__main__"},
 )
 FLOOR = {part: level for level, parts in enumerate(FLOORS) for part in parts}

@@ -1,0 +1,157 @@
+"""Pictures: read from files into colours from 0 to 1, made smaller, and written as PNG."""
+
+import hashlib
+import io
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.errors import InputError
+
+# Larger pictures are made smaller before they are cut: segments are found at a size at which a
+# person takes in the whole, and drawn at the size that was given.
+WORKING_PIXELS = 640 * 480
+
+
+def need_scikit_image() -> None:
+    """Say which extra to install, before anything else is done."""
+    if find_spec("skimage") is None:
+        raise ImportError("pictures need scikit-image: pip install 'countless[image]'")
+
+
+def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
+    """Read a picture from a file, turned as the camera was held.
+
+    Parameters
+    ----------
+    path : path
+        Any format that Pillow reads. Of several frames the first counts, and what is transparent
+        becomes white.
+
+    Returns
+    -------
+    image : ndarray of shape (height, width, 3)
+        Red, green and blue from 0 to 1.
+    sha256 : str
+        The digest of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "red.png")
+    >>> _ = path.write_bytes(png_bytes(np.full((2, 3, 3), (1.0, 0.0, 0.0))))
+    >>> image, _ = read_picture(path)
+    >>> image[0, 0].tolist(), image.shape
+    ([1.0, 0.0, 0.0], (2, 3, 3))
+    """
+    need_scikit_image()
+    from PIL import Image, ImageOps
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        with Image.open(io.BytesIO(content)) as file:
+            image = _colors(ImageOps.exif_transpose(file))
+    # Pillow has errors of its own for what it does not know, and several for what is damaged.
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError(f"{path} is no picture that can be read: {error}") from error
+    return image, hashlib.sha256(content).hexdigest()
+
+
+def _colors(file: Any) -> np.ndarray:
+    from PIL import Image
+
+    if file.mode.startswith(("I", "F")):  # grey of more than 8 bits, which Pillow would clip
+        grey = np.asarray(file, dtype=np.float64)
+        most = 65535.0 if file.mode.startswith("I") and grey.max() <= 65535 else grey.max()
+        grey = np.clip(grey / (most or 1.0), 0.0, 1.0)
+        return np.repeat(grey[:, :, None], 3, axis=2)
+    if "A" in file.getbands() or "transparency" in file.info:
+        file = file.convert("RGBA")
+        file = Image.alpha_composite(Image.new("RGBA", file.size, "white"), file)
+    return np.asarray(file.convert("RGB"), dtype=np.float64) / 255.0
+
+
+def check_picture(image: Any) -> np.ndarray:
+    """Return a picture as red, green and blue from 0 to 1, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> check_picture(np.full((2, 2), 255, dtype=np.uint8))[0, 0].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    array = np.asarray(image)
+    if array.ndim == 2:
+        array = np.repeat(array[:, :, None], 3, axis=2)
+    if array.ndim != 3 or array.shape[2] != 3:
+        raise ValueError(
+            "a picture must have shape (height, width) or (height, width, 3); "
+            f"got {np.asarray(image).shape}"
+        )
+    if array.shape[0] < 2 or array.shape[1] < 2:
+        raise ValueError(f"a picture must have 2 x 2 pixels or more; got {array.shape[:2]}")
+    if array.dtype.kind in "iu":
+        array = array / np.iinfo(array.dtype).max
+    array = array.astype(np.float64, copy=False)
+    bad = ~((array >= 0) & (array <= 1)).all(axis=2)  # NaN, too
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise ValueError(
+            f"colours must lie between 0 and 1; the pixel in row {row}, column {column} "
+            f"is {array[row, column].tolist()}"
+        )
+    return array
+
+
+def working_copy(image: np.ndarray) -> np.ndarray:
+    """Return a picture of at most WORKING_PIXELS pixels.
+
+    Examples
+    --------
+    >>> working_copy(np.zeros((960, 1280, 3))).shape
+    (480, 640, 3)
+    """
+    height, width = image.shape[:2]
+    shrink = np.sqrt(WORKING_PIXELS / (height * width))
+    if shrink >= 1:
+        return image
+    from skimage.transform import resize
+
+    size = (max(2, round(height * shrink)), max(2, round(width * shrink)))
+    return np.clip(resize(image, size, anti_aliasing=True), 0.0, 1.0)
+
+
+def at_size(labels: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return a label map at another size: each pixel has the label of the nearest.
+
+    Examples
+    --------
+    >>> at_size(np.array([[0, 1]]), 2, 4).tolist()
+    [[0, 0, 1, 1], [0, 0, 1, 1]]
+    """
+    rows = np.arange(height) * labels.shape[0] // height
+    columns = np.arange(width) * labels.shape[1] // width
+    return labels[rows[:, None], columns]
+
+
+def png_bytes(image: np.ndarray) -> bytes:
+    """Return a PNG file of colours from 0 to 1, or of labels as grey levels of 16 bits.
+
+    Examples
+    --------
+    >>> png_bytes(np.zeros((2, 2, 3)))[1:4]
+    b'PNG'
+    """
+    from PIL import Image
+
+    if image.ndim == 2:
+        levels = image.astype(np.uint16)
+    else:
+        levels = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(levels).save(out, format="PNG")
+    return out.getvalue()

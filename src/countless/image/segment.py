@@ -1,0 +1,196 @@
+"""Cutting a picture into segments without saying how many: patches, similarities, clusters.
+
+The steps are those of section 6.2 of Tarlow, Zemel and Frey, *Flexible priors for exemplar-based
+clustering*, UAI 2008; `GraphDPMeans` and scikit-image's normalised cuts take the same similarities
+as the links of a graph, ``exp(scale * s)``.
+"""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._labels import number_by_appearance
+from ..exemplar.estimator import AffinityPropagation
+from ..hard.graph.estimator import GraphDPMeans
+from ..priors import DirichletProcess, PartitionPrior, PitmanYor
+from .ncut import NormalizedCut
+from .picture import at_size, check_picture, need_scikit_image, working_copy
+from .similarity import COLOR_WEIGHT, EDGE_WEIGHT, edge_map, links, similarity
+from .superpixels import Superpixels, superpixels
+
+N_SUPERPIXELS = 250
+METHODS = ("affinity", "graph", "ncut")
+PRIORS: Mapping[str, PartitionPrior | None] = {
+    "dp": DirichletProcess(alpha=1.0),
+    "pitman-yor": PitmanYor(alpha=1.0, discount=0.5),
+    "none": None,
+}
+
+# What similarities are multiplied by, and the similarity that an exemplar costs, a patch. They were
+# chosen once, on the eight photographs of the guide, and hold for every picture.
+SCALE = {"affinity": 5.0, "affinity without a prior": 1.0, "graph": 3.0, "ncut": 3.0}
+PRICE, PRICE_WITHOUT_PRIOR = 0.016, 0.07
+# Patches of an even sky are all alike, and messages about them would swing.
+DAMPING, DAMPING_WITHOUT_PRIOR = 0.9, 0.7
+PENALTY = -0.5
+
+
+class Segmentation(NamedTuple):
+    """A picture in segments."""
+
+    labels: np.ndarray  # (height, width), int32, numbered by first appearance
+    n_segments: int
+    patches: Superpixels
+    estimator: Any  # what clustered the patches, fitted
+
+
+class Method(NamedTuple):
+    """An estimator, and what it is given: similarities times a scale, or links made of them."""
+
+    estimator: Any
+    scale: float
+    takes_links: bool
+
+    def matrix(self, similarities: np.ndarray) -> np.ndarray | sp.csr_array:
+        """Return what the estimator is fitted to."""
+        scaled = self.scale * similarities
+        return links(scaled) if self.takes_links else scaled
+
+
+def segment(
+    image: Any,
+    *,
+    method: str = "affinity",
+    prior: str | PartitionPrior | None = "dp",
+    n_superpixels: int = N_SUPERPIXELS,
+    scale: float | None = None,
+    color_weight: float = COLOR_WEIGHT,
+    edge_weight: float = EDGE_WEIGHT,
+    settings: Mapping[str, Any] | None = None,
+    random_state: int = 0,
+) -> Segmentation:
+    """Cut a picture into segments.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width) or (height, width, 3)
+        Grey levels, or red, green and blue: whole numbers, or from 0 to 1.
+    method : {'affinity', 'graph', 'ncut'}, default='affinity'
+        Affinity propagation, `GraphDPMeans`, or normalised cuts of scikit-image.
+    prior : {'dp', 'pitman-yor', 'none'}, prior of `countless.priors` or None, default='dp'
+        Which sizes of segments are likely, for 'affinity'.
+    n_superpixels : int, default=250
+        Into about how many patches the picture is cut first.
+    scale : float, optional
+        How strongly the picture speaks: similarities are multiplied by it. The higher, the more
+        segments. By default 5 with a prior, and 3 for 'graph' and 'ncut'; without a prior it
+        changes nothing, since what an exemplar costs is multiplied, too.
+    color_weight, edge_weight : float, default=10.0, 4.0
+        What colours and edges add to similarities.
+    settings : mapping, optional
+        Other parameters of the estimator.
+    random_state : int, default=0
+        Decides between patches that are alike.
+
+    Returns
+    -------
+    Segmentation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.image import segment
+    >>> image = np.full((80, 120, 3), (0.3, 0.5, 0.9))
+    >>> image[50:] = (0.2, 0.5, 0.1)
+    >>> image[10:30, 20:45] = (1.0, 0.9, 0.2)
+    >>> segment(image, n_superpixels=100).n_segments
+    3
+    """
+    patches = cut_patches(image, n_superpixels)
+    chosen = make_method(method, prior, patches.n, scale, settings or {}, random_state)
+    similarities = similarity(patches, **check_weights(color_weight, edge_weight))
+    of_patch = chosen.estimator.fit_predict(chosen.matrix(similarities))
+    labels = spread(patches, of_patch, *np.shape(image)[:2])
+    return Segmentation(labels, int(labels.max()) + 1, patches, chosen.estimator)
+
+
+def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
+    """Cut a picture into patches; one that is large is made smaller first."""
+    need_scikit_image()
+    image = working_copy(check_picture(image))
+    most = image.shape[0] * image.shape[1]
+    if isinstance(n_superpixels, bool) or not isinstance(n_superpixels, int | np.integer):
+        raise ValueError(f"n_superpixels must be a whole number; got {n_superpixels!r}")
+    if not 1 <= n_superpixels <= most:
+        raise ValueError(f"n_superpixels must be from 1 to {most}, the pixels; got {n_superpixels}")
+    return superpixels(image, edge_map(image), int(n_superpixels))
+
+
+def spread(patches: Superpixels, labels: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return the label map of a whole picture, numbered by first appearance."""
+    whole = at_size(labels[patches.labels], height, width)
+    return number_by_appearance(whole.ravel())[1].reshape(whole.shape)
+
+
+def check_weights(color_weight: Any, edge_weight: Any) -> dict[str, float]:
+    """Return the weights of colours and edges, or say which cannot be one."""
+    weights = {"color_weight": color_weight, "edge_weight": edge_weight}
+    for name, weight in weights.items():
+        if not _is_number(weight) or weight < 0:
+            raise ValueError(f"{name} must be a number from 0; got {weight!r}")
+    return {name: float(weight) for name, weight in weights.items()}
+
+
+def make_method(
+    name: str,
+    prior: str | PartitionPrior | None,
+    n_patches: int,
+    scale: float | None,
+    settings: Mapping[str, Any],
+    seed: int,
+) -> Method:
+    """Return a method by its name, with defaults that fit so many patches.
+
+    Examples
+    --------
+    >>> make_method("graph", "none", 250, None, {}, seed=0).estimator
+    GraphDPMeans(penalty=-0.5, random_state=0)
+    """
+    if name not in METHODS:
+        known = ", ".join(repr(known) for known in METHODS)
+        raise ValueError(f"method must be one of {known}; got {name!r}")
+    prior = check_prior(prior)
+    plain = name == "affinity" and prior is None
+    if scale is None:
+        scale = SCALE["affinity without a prior" if plain else name]
+    if not _is_number(scale) or scale <= 0:
+        raise ValueError(f"scale must be a positive number; got {scale!r}")
+    if name == "affinity":
+        price = PRICE_WITHOUT_PRIOR if plain else PRICE
+        estimator: Any = AffinityPropagation(
+            prior,
+            preference=-price * n_patches * scale,
+            damping=DAMPING_WITHOUT_PRIOR if plain else DAMPING,
+            affinity="precomputed",
+        )
+    else:
+        estimator = GraphDPMeans(PENALTY) if name == "graph" else NormalizedCut()
+    estimator.set_params(random_state=seed, **settings)
+    return Method(estimator, float(scale), takes_links=name != "affinity")
+
+
+def check_prior(prior: Any) -> PartitionPrior | None:
+    """Return a prior by its name, or as it is."""
+    if prior is None or isinstance(prior, PartitionPrior):
+        return prior
+    if not isinstance(prior, str) or prior not in PRIORS:
+        known = ", ".join(repr(known) for known in PRIORS)
+        raise ValueError(f"prior must be one of {known}, or of countless.priors; got {prior!r}")
+    return PRIORS[prior]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
