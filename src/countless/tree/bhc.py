@@ -32,6 +32,7 @@ from countless.tree.bhc_leaves import (
     leaves_of,
     leaves_of_micro_clusters,
     leaves_of_sample,
+    why_not_micro,
 )
 from countless.tree.bhc_predict import NodeMixture, log_densities, node_mixture, probabilities
 from countless.tree.bhc_tree import cut, heights
@@ -62,10 +63,11 @@ class BayesianHierarchicalClustering(
         A table of more rows is gathered to so many leaves first, and rows that share one stay
         together: memory grows with the square of the leaves, time likewise. None: every row is a
         leaf, however many there are.
-    leaves : {'sample', 'micro'}, default='sample'
-        How rows are gathered. 'sample' grows a tree of so many rows drawn at random, lets all
-        others fall down it, and grows the tree anew from what arrived. 'micro' takes the
-        micro-clusters that `DPMeans` starts from: faster, for numbers without gaps.
+    leaves : {'auto', 'sample', 'micro'}, default='auto'
+        How rows are gathered. 'micro' takes the micro-clusters that ``penalty='auto'`` of `DPMeans`
+        starts from, for numbers without gaps. 'sample' grows a tree of so many rows drawn at
+        random, lets all others fall down it, and grows the tree anew from what arrived. 'auto' is
+        'micro' where that can be.
     max_iter : int, default=20
         Trees that are grown at most.
     random_state : int, RandomState instance or None, default=None
@@ -132,7 +134,7 @@ class BayesianHierarchicalClustering(
         alpha=1.0,
         learn=True,
         n_leaves=2000,
-        leaves="sample",
+        leaves="auto",
         max_iter=20,
         random_state=None,
         n_jobs=None,
@@ -199,8 +201,7 @@ class BayesianHierarchicalClustering(
         if not is_number(self.alpha) or not self.alpha > 0:
             raise ValueError(f"alpha must be a positive number; got {self.alpha!r}")
         if self.leaves not in WAYS:
-            ways = " or ".join(map(repr, WAYS))
-            raise ValueError(f"leaves must be {ways}; got {self.leaves!r}")
+            raise ValueError(f"leaves must be 'auto', 'sample' or 'micro'; got {self.leaves!r}")
         return as_model(self.model)
 
     def _check_table(self, X: Any, model: Model, *, reset: bool) -> Any:
@@ -232,11 +233,11 @@ class BayesianHierarchicalClustering(
         random = check_random_state(self.random_state)
         if self.n_leaves is None or len(rows) <= self.n_leaves:
             labels = np.arange(len(rows))
-        elif self.leaves == "micro":
+        elif self.leaves == "sample" or (self.leaves == "auto" and why_not_micro(bound, rows)):
+            labels = leaves_of_sample(bound, rows, self.n_leaves, random, fit, n_threads)
+        else:
             seed = int(random.randint(2**31 - 1))
             labels = leaves_of_micro_clusters(bound, rows, self.n_leaves, seed, self.n_jobs)
-        else:
-            labels = leaves_of_sample(bound, rows, self.n_leaves, random, fit, n_threads)
         return labels, fit(leaves_of(bound, rows, labels))
 
     def _store(self, leaf_labels: np.ndarray, fit: Fit) -> None:

@@ -19,7 +19,7 @@ from countless.rows import open_rows
 from countless.tree.bhc_learn import Fit
 from countless.tree.bhc_tree import Leaves, cut
 
-WAYS = ("sample", "micro")
+WAYS = ("auto", "sample", "micro")
 # Rows that one task of a thread lets fall.
 TASK_ROWS = 2**13
 
@@ -29,14 +29,19 @@ def leaves_of(model: BoundModel, rows: np.ndarray, labels: np.ndarray) -> Leaves
     return Leaves(model.statistics(rows, labels), np.bincount(labels).astype(np.int64))
 
 
+def why_not_micro(model: BoundModel, rows: np.ndarray) -> str:
+    """Say what rows need to have distances, or nothing where they have."""
+    if any(block.levels is not None for block in getattr(model, "blocks", ())):
+        return "numbers, not categories"
+    return "a table without gaps" if np.isnan(rows).any() else ""
+
+
 def leaves_of_micro_clusters(
     model: BoundModel, rows: np.ndarray, n_leaves: int, seed: int, n_jobs: int | None
 ) -> np.ndarray:
     """Return the leaf of each row: small round clusters, in units of the columns' deviations."""
-    if any(block.levels is not None for block in getattr(model, "blocks", ())):
-        raise ValueError("leaves='micro' needs numbers, not categories; 'sample' takes them")
-    if np.isnan(rows).any():
-        raise ValueError("leaves='micro' needs a table without gaps; 'sample' takes them")
+    if why := why_not_micro(model, rows):
+        raise ValueError(f"leaves='micro' needs {why}; 'sample' takes them")
     spread = rows.std(axis=0, dtype=np.float64)
     scaled = rows / np.where(spread > 0, spread, 1.0)
     with open_rows(scaled, None, get_divergence("sqeuclidean"), n_jobs) as opened:
