@@ -51,9 +51,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Clusters around exemplars, without choosing their number, with a prior over sizes.
 
     Maximises the similarity of all rows to the exemplars of their clusters, the preferences of the
-    exemplars included, plus what the prior says of the sizes. Without a prior and where its messages
-    converge, it gives the clusters of `sklearn.cluster.AffinityPropagation`, in a third of the time
-    or less and half of the memory.
+    exemplars included, plus what the prior says of the sizes. Without a prior and where messages
+    converge, the clusters are those of `sklearn.cluster.AffinityPropagation`.
 
     Parameters
     ----------
@@ -262,7 +261,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_prior(self.prior)
         check_counts(self, "max_iter", "convergence_iter")
-        choices = {"solver": SOLVERS, "init": STARTS}
+        choices: dict[str, tuple[str, ...]] = {"solver": SOLVERS, "init": STARTS}
         if not callable(self.affinity):
             choices["affinity"] = AFFINITIES
         for name, known in choices.items():
@@ -277,7 +276,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             raise ValueError(f"damping must be from 0 to below 1; got {self.damping!r}")
         for name in ("noise_variance", "base_variance"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 < value < np.inf):
+            if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
                 raise ValueError(f"{name} must be a positive number; got {value!r}")
         if self._is("gaussian") and self.noise_variance is None:
             raise ValueError("affinity='gaussian' needs a noise_variance")
@@ -324,8 +323,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 raise ValueError(
                     "preference='auto' needs full similarities; these are sparse: give a number"
                 )
-            self.path_, preference = preference_path(edges.value.reshape(n, n), seed, each)
-            return preference
+            self.path_, chosen = preference_path(edges.value.reshape(n, n), seed, each)
+            return chosen
         if given is None:
             if self._is("gaussian"):
                 return self._base_density(X)

@@ -8,6 +8,7 @@ Zemel and Frey do. Messages that swing are damped more and more.
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -55,9 +56,7 @@ class Messages:
         self.opening = np.full(n, self.weights.number[1])
         count = max(1, min(BLOCKS, n_edges // max(EDGES_A_ROW * n, BLOCK_EDGES)))
         ends = np.searchsorted(self.edges.start, np.linspace(0, n_edges, count + 1))
-        self.blocks = [
-            (first, last, _new_maxima(n)) for first, last in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        self.blocks = [(first, last, _new_maxima(n)) for first, last in pairwise(ends)]
         no_start, nowhere = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         self.rows = Rows(0.0, np.zeros(n), no_start, nowhere, np.empty(0))
         self._put_preferences()
@@ -143,7 +142,8 @@ def max_product(
     low, high = off_diagonal_range(problem)
     own = problem.edges.value[problem.edges.own]
     rounding = 8 * np.finfo(own.dtype).eps
-    if _equal(low, high, rounding) and _equal(own.min(), own.max(), rounding):
+    alike = _equal(low, high, rounding) and _equal(own.min(), own.max(), rounding)
+    if alike and len(problem.edges.value) == problem.n**2:
         return Found(_one_or_all(problem), 1, True, damping)
     spread = max(high, float(own.max())) - min(low, float(own.min()))
     sizes = problem.weights.size[np.isfinite(problem.weights.size)]
@@ -262,5 +262,4 @@ def _size_table(weights: Weights) -> tuple[np.ndarray, float]:
 
 
 def _new_maxima(n: int) -> Maxima:
-    integers = [np.zeros(n, dtype=np.int64) for _ in range(2)]
-    return Maxima(np.zeros(n), np.zeros(n), *integers)
+    return Maxima(np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64), np.arange(n))

@@ -11,7 +11,7 @@ from numba import njit
 
 
 class Edges(NamedTuple):
-    """The entries of a similarity matrix; column j has those from ``start[j]`` to ``start[j + 1]``."""
+    """The entries of a similarity matrix, column by column: j's begin at ``start[j]``."""
 
     value: np.ndarray  # (n_edges,)
     start: np.ndarray  # (n + 1,)

@@ -94,7 +94,7 @@ def link_rows(groups, n):
     Of the rows that all others reach, the exemplar is the one with the largest total. A cluster
     that has none gets -1.
     """
-    label, size, exemplar, total, reach, head, after, before = groups
+    label, size, exemplar, total, reach, head, _, _ = groups
     size[:] = 0
     exemplar[:] = -1
     head[:] = -1

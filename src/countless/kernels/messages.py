@@ -21,11 +21,9 @@ from numba import njit
 
 from countless.kernels.counts import best_of_others, sort_descending
 
-CHUNK = 64  # edges of a column that are looked at together: seldom does one of them raise a maximum
-
 
 class Rows(NamedTuple):
-    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + corrections of (i, j)``."""
+    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + correction of (i, j)``."""
 
     share: float
     level: np.ndarray  # (n,)
@@ -40,7 +38,7 @@ class Maxima(NamedTuple):
     best: np.ndarray  # (n,)
     second: np.ndarray  # (n,)
     column: np.ndarray  # (n,), where the best is
-    place: np.ndarray  # (n,), and which of that column's edges it is
+    place: np.ndarray  # (n,), and which of that column's edges: of all rows' edges, the row's
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
@@ -87,6 +85,27 @@ def answer_sized(message, n, own, gain, cut, work, items):
 
 
 @njit(nogil=True, cache=True)
+def note_all(total, j, best, second, column):
+    """Note the sums of all rows in column j, without a branch; the last three are # OUT."""
+    for row in range(best.shape[0]):
+        value, known = total[row], best[row]
+        second[row] = max(second[row], min(value, known))
+        column[row] = j if value > known else column[row]
+        best[row] = max(value, known)
+
+
+@njit(nogil=True, cache=True)
+def note_some(total, j, rows, best, second, column, place):
+    """The same for the rows that column j has, and which of its edges that is."""
+    for k in range(rows.shape[0]):
+        value, row = total[k], rows[k]
+        if value > best[row]:
+            second[row], best[row], column[row], place[row] = best[row], value, j, k
+        elif value > second[row]:
+            second[row] = value
+
+
+@njit(nogil=True, cache=True)
 def pass_columns(
     edges,  # IN
     first,  # IN
@@ -105,8 +124,7 @@ def pass_columns(
     best, second, column, place = maxima
     full = row_of.shape[0] == 0
     n = level.shape[0]
-    fresh, total = np.empty(n), np.empty(CHUNK)
-    gathered, held = np.empty(n), np.empty(n)
+    fresh, known = np.empty(n), np.empty(n)
     work, items = np.empty((5, n + 1)), np.empty((2, n), dtype=np.int32)
     best[:] = -np.inf
     second[:] = -np.inf
@@ -116,13 +134,12 @@ def pass_columns(
         length = end - begin
         similarity, old = value[begin:end], message[begin:end]
         if full:
-            gathered, held = level, second
+            known = level
         else:
             for k in range(length):
-                row = row_of[begin + k]
-                gathered[k], held[k] = level[row], second[row]
+                known[k] = level[row_of[begin + k]]
         for k in range(length):
-            fresh[k] = share * similarity[k] - gathered[k]
+            fresh[k] = share * similarity[k] - known[k]
         for at in range(fix_start[j], fix_start[j + 1]):
             fresh[fix_place[at]] += correction[at]
         own = own_edge[j] - begin
@@ -131,22 +148,13 @@ def pass_columns(
             answer_sized(fresh, length, own, gain, cut, work, items)
         else:
             answer_plain(fresh, length, own)
-        for low in range(0, length, CHUNK):
-            size = min(CHUNK, length - low)
-            raised = False
-            for k in range(size):
-                old[low + k] = damping * old[low + k] + (1.0 - damping) * fresh[low + k]
-                total[k] = old[low + k] + similarity[low + k]
-                raised |= total[k] > held[low + k]
-            if raised:
-                for k in range(size):
-                    if total[k] > held[low + k]:
-                        row = low + k if full else row_of[begin + low + k]
-                        if total[k] > best[row]:
-                            second[row], best[row] = best[row], total[k]
-                            column[row], place[row] = j, low + k
-                        else:
-                            second[row] = total[k]
+        for k in range(length):
+            old[k] = damping * old[k] + (1.0 - damping) * fresh[k]
+            fresh[k] = old[k] + similarity[k]
+        if full:
+            note_all(fresh, j, best, second, column)
+        else:
+            note_some(fresh, j, row_of[begin:end], best, second, column, place)
         belief[j] += old[own]
 
 

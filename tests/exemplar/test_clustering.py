@@ -1,0 +1,189 @@
+"""Legal clusterings: what they are worth, the best of all, and moves against a plain loop."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from countless._threads import open_threads
+from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
+from countless.exemplar.max_product import max_product
+from countless.exemplar.similarity import full_edges, sparse_edges
+from countless.exemplar.weights import weights_of
+from countless.priors import (
+    DirichletProcess,
+    FiniteDirichlet,
+    PitmanYor,
+    SizePrior,
+    UniformPartition,
+)
+
+PRIORS = {
+    "plain": None,
+    "dirichlet": DirichletProcess(0.7),
+    "pitman-yor": PitmanYor(0.5, 0.3),
+    "finite": FiniteDirichlet(1.0, 2),
+    "uniform": UniformPartition(),
+    "capped": SizePrior(lambda size: np.where(size <= 2, 0.5 * size, -np.inf)),
+}
+
+
+def one_by_one(function, items):
+    return [function(*item) for item in items]
+
+
+def problem_of(S, prior):
+    """Return a problem from a matrix whose entry i, j says how j serves i; -inf is no edge."""
+    weights = weights_of(prior, len(S))
+    if np.isfinite(S).all():
+        return Problem(full_edges(S.T.copy()), weights, one_by_one)
+    rows, columns = np.nonzero(np.isfinite(S))
+    edges = sparse_edges(sp.coo_array((S[rows, columns], (rows, columns)), shape=S.shape))
+    edges.value[edges.own] = S.diagonal()
+    return Problem(edges, weights, one_by_one)
+
+
+def plain_worth(S, prior, choice):
+    """Return what a clustering is worth, straight from its definition."""
+    if any(choice[exemplar] != exemplar for exemplar in choice):
+        return -np.inf
+    net = sum(S[row, exemplar] for row, exemplar in enumerate(choice))
+    if prior is None:
+        return net
+    sizes = np.unique(choice, return_counts=True)[1]
+    return net + prior.log_prob(sizes=sizes) - np.log(sizes).sum()
+
+
+def best_by_enumeration(S, prior):
+    choices = [np.array(choice) for choice in product(range(len(S)), repeat=len(S))]
+    return max(plain_worth(S, prior, choice) for choice in choices)
+
+
+def draw_similarities(n, seed, missing=0.0):
+    random = np.random.default_rng(seed)
+    S = random.normal(-3, 2, (n, n))
+    S[(random.random((n, n)) < missing) & ~np.eye(n, dtype=bool)] = -np.inf
+    return S
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_worth_is_the_log_joint(name, missing):
+    S = draw_similarities(4, 0, missing)
+    problem = problem_of(S, PRIORS[name])
+    for choice in product(range(4), repeat=4):
+        expected = plain_worth(S, PRIORS[name], choice)
+        assert worth(problem, np.array(choice)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_worth_with_a_dirichlet_process_is_the_paper_s():
+    alpha, n = 0.7, 5
+    S = draw_similarities(n, 3)
+    choice = np.array([1, 1, 1, 4, 4])
+    sizes = np.array([3, 2])
+    prior = gammaln(alpha) - gammaln(n + alpha) + 2 * np.log(alpha) + gammaln(sizes).sum()
+    expected = prior - np.log(sizes).sum() + S[np.arange(n), choice].sum()
+    found = worth(problem_of(S, DirichletProcess(alpha)), choice)
+    assert found == pytest.approx(expected)
+
+
+def plain_icm(S, prior, label):
+    """Sweep rows over clusters, everything computed anew; return the worth where nothing moves."""
+
+    def of(label):
+        choice = np.empty(len(label), dtype=int)
+        for name in set(label):
+            rows = np.flatnonzero(label == name)
+            choice[rows] = rows[np.argmax(S[np.ix_(rows, rows)].sum(axis=0))]
+        if not np.isfinite(S[np.arange(len(label)), choice]).all():
+            return -np.inf
+        return plain_worth(S, prior, choice)
+
+    value, moved = of(label), True
+    while moved:
+        moved = False
+        for row in range(len(label)):
+            free = next(name for name in range(len(label) + 1) if name not in label)
+            options = []
+            for name in [*dict.fromkeys(label), free]:
+                changed = label.copy()
+                changed[row] = name
+                options.append((of(changed), changed))
+            best, changed = max(options, key=lambda option: option[0])
+            if best > value + 1e-9:
+                value, label, moved = best, changed, True
+    return value
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 7),
+    st.integers(0, 10**6),
+    st.sampled_from(sorted(set(PRIORS) - {"capped", "finite"})),
+    st.sampled_from([0.0, 0.4]),
+    st.booleans(),
+)
+def test_moves_are_those_of_a_plain_loop(n, seed, name, missing, singletons):
+    S = draw_similarities(n, seed, missing)
+    problem = problem_of(S, PRIORS[name])
+    label = np.arange(n) if singletons or missing else np.zeros(n, dtype=int)
+    choice, _, converged = improve(problem, label, 50)
+    assert converged
+    assert worth(problem, choice) == pytest.approx(plain_icm(S, PRIORS[name], label), abs=1e-8)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_results_are_legal_and_mostly_the_best_there_is(name):
+    optimal = 0
+    for seed in range(12):
+        S = draw_similarities(5, seed, missing=0.3 * (seed % 2))
+        problem = problem_of(S, PRIORS[name])
+        best = best_by_enumeration(S, PRIORS[name])
+        found = max_product(problem, damping=0.6, max_iter=100, convergence_iter=15)
+        value = worth(problem, found.choice)
+        assert np.isfinite(value)
+        assert value <= best + 1e-9
+        optimal += value >= best - 1e-9
+    assert optimal >= 9  # these seeds, this many; messages on loops promise no more
+
+
+def test_rows_without_an_edge_to_an_exemplar_are_exemplars():
+    S = np.full((4, 4), -np.inf)
+    np.fill_diagonal(S, -5.0)
+    S[0, 1], S[1, 0] = -1.0, -1.1
+    problem = problem_of(S, None)
+    np.testing.assert_array_equal(nearest_exemplars(problem, np.array([0])), [0, 0, 2, 3])
+    found = max_product(problem, damping=0.5, max_iter=50, convergence_iter=10)
+    assert found.converged
+    assert sorted(found.choice[2:]) == [2, 3]
+    assert found.choice[0] == found.choice[1]
+
+
+def test_settling_takes_the_best_row_of_each_cluster():
+    x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
+    S = -((x[:, None] - x) ** 2)
+    np.fill_diagonal(S, -3.0)
+    choice = settle(problem_of(S, None), np.array([0, 5]))
+    np.testing.assert_array_equal(choice, [1, 1, 1, 4, 4, 4])
+
+
+def test_clusters_that_no_row_serves_are_taken_apart():
+    S = draw_similarities(5, 0, missing=1.0)
+    choice, _, converged = improve(problem_of(S, None), np.zeros(5, dtype=int), 10)
+    assert converged
+    np.testing.assert_array_equal(choice, np.arange(5))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_moves_take_any_number_of_threads(n_jobs):
+    S = draw_similarities(600, 5)
+    label = np.random.default_rng(0).integers(20, size=600)
+    with open_threads(n_jobs) as each:
+        problem = problem_of(S, None)._replace(each=each)
+        choice, _, _ = improve(problem, label, 2)
+    expected, _, _ = improve(problem_of(S, None), label, 2)
+    np.testing.assert_array_equal(choice, expected)

@@ -1,0 +1,286 @@
+"""AffinityPropagation: scikit-learn's answers, its own, and what it refuses."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import AffinityPropagation as SklearnAffinityPropagation
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.neighbors import kneighbors_graph
+
+from countless import AffinityPropagation
+from countless.datasets import sample_exemplar_model
+from countless.priors import DirichletProcess, Gamma, SizePrior
+
+
+def blobs(n=120, seed=0, **settings):
+    return make_blobs(n, random_state=seed, **{"centers": 5, "cluster_std": 0.8} | settings)[0]
+
+
+@pytest.mark.parametrize("damping", [0.5, 0.7, 0.9])
+def test_clusters_are_scikit_learn_s_where_that_converges(damping):
+    compared = 0
+    sets = [blobs(90, seed, n_features=2 + seed % 3) for seed in range(10)]
+    for X in [*sets, load_iris().data]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            theirs = SklearnAffinityPropagation(damping=damping, random_state=0).fit(X)
+            ours = AffinityPropagation(damping=damping, random_state=0).fit(X)
+        if theirs.n_iter_ == theirs.max_iter:
+            continue
+        compared += 1
+        exemplars = theirs.cluster_centers_indices_
+        np.testing.assert_array_equal(
+            ours.cluster_centers_indices_[ours.labels_], exemplars[theirs.labels_]
+        )
+        assert ours.n_iter_ == theirs.n_iter_
+        np.testing.assert_array_equal(
+            ours.cluster_centers_indices_[ours.predict(X + 0.01)],
+            exemplars[theirs.predict(X + 0.01)],
+        )
+    assert compared >= 9
+
+
+def test_asymmetric_similarities_are_read_as_scikit_learn_does():
+    S = np.random.default_rng(0).normal(-4, 1, (60, 60))
+    preference = np.random.default_rng(1).normal(-9, 1, 60)
+    settings = {"affinity": "precomputed", "preference": preference, "damping": 0.8}
+    theirs = SklearnAffinityPropagation(random_state=0, **settings).fit(S)
+    ours = AffinityPropagation(random_state=0, **settings).fit(S)
+    np.testing.assert_array_equal(
+        ours.cluster_centers_indices_[ours.labels_],
+        theirs.cluster_centers_indices_[theirs.labels_],
+    )
+    # New rows are told by their similarities to those of the fit.
+    nearest = S[:, ours.cluster_centers_indices_].argmax(axis=1)
+    np.testing.assert_array_equal(ours.predict(S), nearest)
+
+
+def test_swinging_messages_are_damped_more():
+    X = blobs(150, 7, centers=6, n_features=3, cluster_std=1.0)
+    theirs = SklearnAffinityPropagation(random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        theirs.fit(X)
+    ours = AffinityPropagation(random_state=0).fit(X)
+    assert ours.converged_
+    assert ours.damping_ > 0.5
+    assert ours.n_clusters_ == 5
+
+
+def test_what_did_not_converge_is_legal_and_said():
+    X = blobs(100, 1, centers=8)
+    model = AffinityPropagation(max_iter=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="best seen"):
+        model.fit(X)
+    assert not model.converged_
+    assert model.n_iter_ == 12
+    exemplars = model.cluster_centers_indices_
+    np.testing.assert_array_equal(model.labels_[exemplars], np.arange(len(exemplars)))
+    full = AffinityPropagation(random_state=0).fit(X)
+    assert model.log_joint_ >= full.log_joint_ - 0.1 * abs(full.log_joint_)
+
+
+def test_the_prior_changes_sizes_and_gaussian_similarities_are_log_densities():
+    X, truth, exemplars = sample_exemplar_model(
+        100, DirichletProcess(1.0), noise_variance=0.05, random_state=0
+    )
+    model = AffinityPropagation(
+        DirichletProcess(1.0),
+        affinity="gaussian",
+        noise_variance=0.05,
+        base_variance=1.0,
+        base_mean=0.0,
+        random_state=0,
+    ).fit(X)
+    from scipy.stats import multivariate_normal as normal
+
+    density = sum(
+        normal(X[exemplar] if row != exemplar else [0, 0], 0.05 if row != exemplar else 1.0).logpdf(
+            X[row]
+        )
+        for row, exemplar in enumerate(model.cluster_centers_indices_[model.labels_])
+    )
+    sizes = model.cluster_sizes_
+    prior = DirichletProcess(1.0).log_prob(model.labels_) - np.log(sizes).sum()
+    assert model.log_joint_ == pytest.approx(density + prior, rel=1e-9)
+    assert adjusted_rand_score(truth, model.labels_) > 0.8
+    plain = AffinityPropagation(affinity="gaussian", noise_variance=0.05, random_state=0).fit(X)
+    assert plain.n_clusters_ > model.n_clusters_
+    named = AffinityPropagation("dirichlet-process", preference=model.preference_)
+    named.set_params(affinity="gaussian", noise_variance=0.05, random_state=0)
+    np.testing.assert_array_equal(named.fit_predict(X), model.labels_)
+
+
+def test_new_rows_weigh_sizes_under_a_prior():
+    X = np.concatenate([np.linspace(-0.2, 0.2, 20), [3.0, 3.1]])[:, None]
+    prior = DirichletProcess(1.0)
+    settings = {"affinity": "gaussian", "noise_variance": 0.25, "random_state": 0}
+    model = AffinityPropagation(prior, **settings).fit(X)
+    plain = AffinityPropagation(affinity="precomputed", preference=-5.0, random_state=0).fit(
+        -((X - X.T) ** 2)
+    )
+    assert model.cluster_sizes_.tolist() == plain.cluster_sizes_.tolist() == [20, 2]
+    x = np.linspace(1, 2, 50)[:, None]
+    centers = model.cluster_centers_.ravel()
+    expected = -((x - centers) ** 2) / 0.5 + [20 / 21 * 20, 2 / 3 * 2] * 0
+    expected = expected + np.log([20.0, 2.0]) - np.log([21 / 20, 3 / 2])
+    np.testing.assert_array_equal(model.predict(x), expected.argmax(axis=1))
+    similarity = -((x - X.T) ** 2)
+    assert plain.predict(similarity).sum() > model.predict(x).sum()
+
+
+@pytest.mark.parametrize("init", ["one", "singletons"])
+def test_icm_from_both_ends(init):
+    X = blobs(100, 3, cluster_std=0.3)
+    settings = {"affinity": "gaussian", "noise_variance": 0.2, "random_state": 0}
+    model = AffinityPropagation("dirichlet-process", solver="icm", init=init, **settings).fit(X)
+    assert model.converged_
+    assert model.n_clusters_ == 5
+    short = AffinityPropagation("dirichlet-process", solver="icm", init=init, **settings)
+    with pytest.warns(ConvergenceWarning, match="1 sweeps"):
+        short.set_params(max_iter=1).fit(X)
+    assert short.log_joint_ <= model.log_joint_
+
+
+def test_auto_finds_the_clusters_and_none_in_noise():
+    assert AffinityPropagation(preference="auto", random_state=0).fit(blobs(150, 4)).n_clusters_ == 5
+    noise = np.random.default_rng(0).uniform(size=(150, 2))
+    model = AffinityPropagation(preference="auto", random_state=0).fit(noise)
+    assert model.n_clusters_ == model.path_.n_clusters == 1
+
+
+def test_auto_does_not_see_a_shift_or_scale_of_similarities():
+    X = blobs(100, 2, cluster_std=0.5)
+    S = -np.square(X[:, None] - X).sum(axis=2)
+    model = AffinityPropagation(preference="auto", affinity="precomputed", random_state=0).fit(S)
+    moved = AffinityPropagation(preference="auto", affinity="precomputed", random_state=0)
+    np.testing.assert_array_equal(moved.fit_predict(3 * S + 7), model.labels_)
+    highest = S[~np.eye(100, dtype=bool)].max()
+    assert moved.preference_ - (3 * highest + 7) == pytest.approx(
+        3 * (model.preference_ - highest), rel=1e-6
+    )
+
+
+def test_sparse_similarities():
+    X = blobs(150, 5, cluster_std=0.5)
+    graph = kneighbors_graph(X, 25, mode="distance")
+    graph.data = -(graph.data**2)
+    settings = {"affinity": "precomputed", "preference": -40.0, "random_state": 0}
+    sparse = AffinityPropagation(**settings).fit(graph)
+    full = AffinityPropagation(**settings).fit(-np.square(X[:, None] - X).sum(axis=2))
+    assert sparse.n_clusters_ >= full.n_clusters_
+    exemplar = sparse.cluster_centers_indices_[sparse.labels_]
+    moved = np.flatnonzero(exemplar != np.arange(150))
+    assert np.all(graph.toarray()[moved, exemplar[moved]] < 0)  # each along a stored edge
+    complete = sp.csr_array(-np.square(X[:, None] - X).sum(axis=2) - 1e-300)
+    np.testing.assert_array_equal(AffinityPropagation(**settings).fit(complete).labels_, full.labels_)
+    prior = AffinityPropagation(DirichletProcess(), **settings).fit(graph)
+    assert prior.n_clusters_ <= sparse.n_clusters_
+    assert (sparse.predict(graph)[exemplar] == sparse.labels_[exemplar]).all()
+
+
+def test_float32_and_callables():
+    X = blobs(100, 6)
+    one, two = (
+        AffinityPropagation(random_state=0, preference=-20).fit(X.astype(dtype))
+        for dtype in (np.float32, np.float64)
+    )
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.cluster_centers_.dtype == np.float32
+    direct = AffinityPropagation(affinity=cosine_similarity, preference=0.5, random_state=0).fit(X)
+    S = cosine_similarity(X)
+    given = AffinityPropagation(affinity="precomputed", preference=0.5, random_state=0).fit(S)
+    np.testing.assert_array_equal(direct.labels_, given.labels_)
+    np.testing.assert_array_equal(direct.predict(X), given.predict(S))
+
+
+@pytest.mark.parametrize(("preference", "n_clusters"), [(-2.0, 1), (-0.5, 4), (-1.0, 1)])
+def test_equal_similarities(preference, n_clusters):
+    model = AffinityPropagation(affinity="precomputed", preference=preference)
+    assert model.fit(np.full((4, 4), -1.0)).n_clusters_ == n_clusters
+
+
+def test_one_row_and_equal_rows():
+    assert AffinityPropagation().fit([[1.0, 2.0]]).n_clusters_ == 1
+    X = np.repeat(blobs(10, 0, cluster_std=0.1), 8, axis=0)
+    model = AffinityPropagation(random_state=0).fit(X)
+    assert model.converged_
+    assert (model.labels_.reshape(10, 8) == model.labels_[::8, None]).all()
+
+
+def test_sizes_can_be_capped():
+    X = blobs(60, 0, centers=2, cluster_std=0.3)
+    prior = SizePrior(lambda size: np.where(size <= 20, 0.0, -np.inf))
+    for solver in ("max-product", "icm"):
+        model = AffinityPropagation(
+            prior, affinity="gaussian", noise_variance=0.3, solver=solver, random_state=0
+        ).fit(X)
+        assert model.cluster_sizes_.max() <= 20
+        assert np.isfinite(model.log_joint_)
+
+
+def test_passes_are_reported():
+    heard = []
+    model = AffinityPropagation(random_state=0)
+    model._skl_callbacks = None
+    from countless.exemplar.clustering import Problem
+    from countless.exemplar.max_product import max_product
+    from countless.exemplar.similarity import full_edges
+    from countless.exemplar.weights import weights_of
+
+    S = -np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    np.fill_diagonal(S, -6.0 - 0.1 * np.arange(9))
+    problem = Problem(full_edges(S), weights_of(None, 9), lambda f, items: [f(*i) for i in items])
+    found = max_product(
+        problem,
+        damping=0.7,
+        max_iter=100,
+        convergence_iter=10,
+        on_pass=lambda worth, n: heard.append((worth, n)),
+    )
+    assert len(heard) == found.n_iter
+    assert heard[-1][1] == len(set(found.choice))
+    assert np.all(np.diff([worth for worth, _ in heard]) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prior": "poisson"}, "prior must be None, 'dirichlet-process'"),
+        ({"prior": DirichletProcess(Gamma(1.0, 1.0))}, "draw_parameters"),
+        ({"damping": 1.0}, "damping must be from 0 to below 1; got 1.0"),
+        ({"affinity": "manhattan"}, "affinity must be one of 'euclidean'"),
+        ({"affinity": "gaussian"}, "needs a noise_variance"),
+        ({"affinity": "gaussian", "noise_variance": -1}, "noise_variance must be a positive"),
+        ({"affinity": lambda A, B: np.ones(3)}, "it returned"),
+        ({"affinity": lambda A, B: np.full((len(A), len(B)), np.nan)}, "row 0 and row 0 is nan"),
+        ({"affinity": "precomputed"}, "must be square; got 6 rows and 2 columns"),
+        ({"solver": "gibbs"}, "solver must be one of 'max-product', 'icm'"),
+        ({"init": "two"}, "init must be one of"),
+        ({"preference": [1.0, 2.0]}, "one for each of 6 rows"),
+        ({"preference": np.r_[1.0, np.nan, np.ones(4)]}, "that of row 1 is not"),
+        ({"preference": "auto", "prior": "uniform"}, "preference='auto' is for prior=None"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+    ],
+)
+def test_what_is_refused(settings, message):
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(ValueError, match=message):
+        AffinityPropagation(**settings).fit(X)
+
+
+def test_auto_refuses_sparse_similarities():
+    model = AffinityPropagation(affinity="precomputed", preference="auto")
+    with pytest.raises(ValueError, match="needs full similarities"):
+        model.fit(-sp.eye_array(5, format="csr"))
+
+
+def test_gaps_are_named():
+    X = np.ones((4, 2))
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match="row 2, column 1"):
+        AffinityPropagation().fit(X)
