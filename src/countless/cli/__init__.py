@@ -9,11 +9,12 @@ from .group import Commands
 from .methods import methods
 from .path import path
 from .predict import predict
+from .segment import segment
 
 main = Commands(
     "countless",
-    help="Cluster tables without choosing the number of clusters.",
-    commands=[fit, predict, path, methods, demo],
+    help="Cluster tables, graphs and pictures without choosing the number of clusters.",
+    commands=[fit, predict, path, segment, methods, demo],
 )
 
 __all__ = ["main"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .options import data_choices, data_options, open_data
+from .options import as_given, data_choices, data_options, open_data
 from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE
 
 BLOCK_ROWS = 10_000
@@ -86,7 +86,7 @@ def fit(data: str, **options: Any) -> None:
     from .run import FILES, Request, run
     from .screen import Screen
 
-    arguments = {"data": data, **{_option(name): _text(value) for name, value in options.items()}}
+    arguments = as_given(data=data, **options)
     choices = data_choices(data, options)
     method = options["method"] or (DEFAULT_FOR_GROUPS if choices.group else DEFAULT)
     plot, out = options["plot"], options["out"] or _default_out(data)
@@ -168,11 +168,3 @@ def _check_checkpoint(options: dict[str, Any], method: str) -> None:
 def _default_out(data: str) -> Path:
     name = "stdin" if data == "-" else Path(data).name.split(".")[0]
     return Path(f"{name or 'data'}-clusters")
-
-
-def _option(name: str) -> str:
-    return {"settings": "set", "as_json": "json"}.get(name, name.rstrip("_"))
-
-
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -123,6 +124,21 @@ json_option = click.option(
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print warnings and errors only.")
 force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
+
+
+def as_given(**options: Any) -> dict[str, Any]:
+    """Return options under the names that a user writes, for the record of a run.
+
+    Examples
+    --------
+    >>> as_given(data="a.csv", settings=("n_init=2",), format_="csv")
+    {'data': 'a.csv', 'set': ('n_init=2',), 'format': 'csv'}
+    """
+    names = {"settings": "set", "as_json": "json"}
+    return {
+        names.get(name, name.rstrip("_")): str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+    }
 
 
 def reading_options(command: Command) -> Command:

@@ -26,7 +26,7 @@ from .screen import Screen, to_json
 
 FILES = ("labels.csv", "model.zip", "path.png", "run.json")
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
 
 @dataclass(frozen=True)

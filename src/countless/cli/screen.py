@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -125,6 +126,8 @@ def to_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
+    if is_dataclass(value) and not isinstance(value, type):  # a prior, and what it is made of
+        value = {"class": type(value).__name__, **vars(value)}
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -47,7 +47,7 @@ def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
     ([1.0, 0.0, 0.0], (2, 3, 3))
     """
     need_scikit_image()
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         content = Path(path).read_bytes()
@@ -56,9 +56,11 @@ def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
     try:
         with Image.open(io.BytesIO(content)) as file:
             image = _colors(ImageOps.exif_transpose(file))
-    # Pillow has errors of its own for what it does not know, and several for what is damaged.
+    except UnidentifiedImageError as error:
+        raise InputError(f"{path} is no picture in a format that Pillow knows") from error
+    # Pillow has several errors for what is damaged.
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"{path} is no picture that can be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}") from error
     return image, hashlib.sha256(content).hexdigest()
 
 

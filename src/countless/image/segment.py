@@ -6,6 +6,7 @@ as the links of a graph, ``exp(scale * s)``.
 """
 
 from collections.abc import Mapping
+from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -135,7 +136,9 @@ def spread(patches: Superpixels, labels: np.ndarray, height: int, width: int) ->
     return number_by_appearance(whole.ravel())[1].reshape(whole.shape)
 
 
-def check_weights(color_weight: Any, edge_weight: Any) -> dict[str, float]:
+def check_weights(
+    color_weight: Any = COLOR_WEIGHT, edge_weight: Any = EDGE_WEIGHT
+) -> dict[str, float]:
     """Return the weights of colours and edges, or say which cannot be one."""
     weights = {"color_weight": color_weight, "edge_weight": edge_weight}
     for name, weight in weights.items():
@@ -178,7 +181,7 @@ def make_method(
         )
     else:
         estimator = GraphDPMeans(PENALTY) if name == "graph" else NormalizedCut()
-    estimator.set_params(random_state=seed, **settings)
+    estimator.set_params(**{"random_state": seed, **settings})
     return Method(estimator, float(scale), takes_links=name != "affinity")
 
 
@@ -193,4 +196,6 @@ def check_prior(prior: Any) -> PartitionPrior | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return isfinite(float(value))

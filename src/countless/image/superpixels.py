@@ -44,11 +44,11 @@ def superpixels(image: np.ndarray, edges: np.ndarray, n_superpixels: int) -> Sup
     Examples
     --------
     >>> import numpy as np
-    >>> image = np.zeros((20, 30, 3))
-    >>> image[:, 15:] = 1.0
-    >>> patches = superpixels(image, np.zeros((20, 30)), 6)
-    >>> patches.n, patches.labels.shape
-    (6, (20, 30))
+    >>> image = np.zeros((40, 40, 3))
+    >>> image[:, 20:] = 1.0
+    >>> patches = superpixels(image, np.zeros((40, 40)), 4)
+    >>> patches.n, patches.colors[:, 0].tolist()
+    (4, [0.0, 1.0, 0.0, 1.0])
     """
     from skimage.segmentation import slic
 
