@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from countless import (
+    BayesianHierarchicalClustering,
     DPMeans,
     GraphDPMeans,
     HDPMeans,
@@ -21,6 +22,7 @@ WEIGHTED = {
     "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
 }
 EXPECTED_FAILURES = {
+    "BayesianHierarchicalClustering": {},
     "DPMeans": WEIGHTED,
     "GraphDPMeans": {
         "check_clustering": "the check clusters rows of a table, and a graph is links between nodes"
@@ -33,7 +35,15 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [DPMeans(), GraphDPMeans(), HDPMeans(), KernelDPMeans(), KernelHDPMeans(), SpectralDPMeans()],
+    [
+        BayesianHierarchicalClustering(),
+        DPMeans(),
+        GraphDPMeans(),
+        HDPMeans(),
+        KernelDPMeans(),
+        KernelHDPMeans(),
+        SpectralDPMeans(),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
 def test_contract(estimator, check):

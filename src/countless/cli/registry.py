@@ -9,6 +9,13 @@ from ..baselines import BASELINES, Method
 from ..io.errors import InputError
 
 ESTIMATORS: Mapping[str, Method] = {
+    "bhc": Method(
+        "bhc",
+        "countless.tree.bhc",
+        "BayesianHierarchicalClustering",
+        "a tree of merges that are tests of one cluster against many, cut where they fail",
+        "alpha",
+    ),
     "dp-means": Method(
         "dp-means",
         "countless.hard.dp_means",

@@ -131,6 +131,20 @@ def _check_mixture(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_bhc(estimator: Any, arrays: Arrays) -> int:
+    from ..models.saved import unpack_model
+
+    shapes = {"model_table_": "rd", "model_hyper_": "h", "node_shares_": "mk"}
+    sizes = _sizes(arrays, shapes | {"node_statistics_": "mw", "node_weights_": "m"})
+    model = unpack_model(estimator.model, arrays["model_table_"], arrays["model_hyper_"])
+    if model.width != sizes["w"]:
+        raise ValueError("its node_statistics_ are not those of its model")
+    if not (arrays["node_weights_"] > 0).all() or not arrays["node_shares_"][1:].any(axis=1).all():
+        raise ValueError("its node_weights_ or node_shares_ leave a node without weight")
+    _sizes(arrays, {"children_": "le", "linkage_matrix_": "lf", "log_merge_odds_": "l"})
+    return sizes["d"]
+
+
 def _restore_attributes(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     for name, value in {**arrays, **values}.items():
         setattr(estimator, name, value)
@@ -166,6 +180,15 @@ def _restore_k_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> 
 def _restore_mixture(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     _restore_attributes(estimator, arrays, values)
     estimator.n_features_in_ = arrays["means_"].shape[1]
+
+
+def _restore_bhc(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    from ..models.saved import unpack_model
+
+    _restore_attributes(estimator, arrays, values)
+    estimator.model_ = unpack_model(estimator.model, estimator.model_table_, estimator.model_hyper_)
+    estimator.n_clusters_ = arrays["node_shares_"].shape[1]
+    estimator.n_features_in_ = arrays["model_table_"].shape[1]
 
 
 KINDS = {
@@ -269,6 +292,23 @@ KINDS = {
             },
             _check_spectral,
             _restore_spectral,
+        ),
+        Kind(
+            "countless.tree.bhc",
+            "BayesianHierarchicalClustering",
+            {
+                "model_table_": "f",
+                "model_hyper_": "f",
+                "node_statistics_": "f",
+                "node_weights_": "f",
+                "node_shares_": "f",
+                "children_": "i",
+                "linkage_matrix_": "f",
+                "log_merge_odds_": "f",
+            },
+            {"alpha_": float, "log_evidence_": float, "n_iter_": int, "converged_": bool},
+            _check_bhc,
+            _restore_bhc,
         ),
         Kind(
             "sklearn.cluster",

@@ -41,11 +41,12 @@ class BoundModel(ABC):
     ----------
     hyper : Hyper
         The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
-    width : int
-        How many numbers the statistics of a cluster are.
+    n_features, width : int
+        How many columns there are, and how many numbers the statistics of a cluster are.
     """
 
     hyper: Hyper
+    n_features: int
     width: int
 
     @abstractmethod

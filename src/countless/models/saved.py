@@ -2,7 +2,7 @@
 
 What a bound model keeps of its table is where its columns are measured from and which levels they
 have. The table made here shows just that, so that the model of the same name bound to it is the
-same model.
+same model. A full covariance has the scale that its hyperparameters stretch below it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from countless.kernels.models_cells import CATEGORY, COUNT
 from countless.models.cells import BoundCells
-from countless.models.gaussian import SHARE, BoundGaussian
+from countless.models.gaussian import BoundGaussian, Gaussian
 from countless.models.named import as_model
 from countless.models.protocol import BoundModel
 
@@ -30,17 +30,17 @@ def pack_model(model: BoundModel) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(model, BoundCells):
         return _table_of_cells(model), value
     if isinstance(model, BoundGaussian):
-        if not (model.base_scale == np.diag(np.diag(model.base_scale))).all():
-            raise ValueError("a scale with covariances cannot be saved")
-        # A table of one row makes the scale of no data, and the hyperparameters stretch it.
-        value[model.n_features + 2 :] += np.log(np.diag(model.base_scale) / SHARE)
-        return model.origin[None, :], value
-    return model.table(np.zeros((1, model.n_features))), value  # type: ignore[attr-defined]
+        return np.vstack([model.origin, model.base_scale]), value
+    return model.table(np.zeros((1, model.n_features))), value
 
 
 def unpack_model(name: str, table: np.ndarray, value: np.ndarray) -> BoundModel:
     """Return the model of this name that was packed, or say that the arrays are not such."""
-    bound = as_model(name).bind(table)
+    given = as_model(name)
+    if isinstance(given, Gaussian):
+        table, scale = table[:1], table[1:]
+        given = Gaussian(scale=scale)
+    bound = given.bind(table)
     if value.shape != bound.hyper.value.shape:
         raise ValueError(
             f"a {name} model of {table.shape[1]} columns has {len(bound.hyper.value)} "

@@ -16,16 +16,17 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._threads import one_library_thread
-from countless.hard.checks import check_finite
+from countless.bayes.table import check_table
 from countless.hard.parameters import check_counts, check_flags, is_number
-from countless.models import Categorical, Columns, Gaussian, Multinomial
+from countless.models import Gaussian, Multinomial
 from countless.models.named import as_model
 from countless.models.protocol import BoundModel, Model
+from countless.models.saved import pack_model
 from countless.tree.bhc_learn import Fit, fit_tree
 from countless.tree.bhc_leaves import (
     WAYS,
@@ -101,6 +102,8 @@ class BayesianHierarchicalClustering(
     node_statistics_, node_weights_, node_shares_ : ndarray
         The mixture that new rows are compared with: the statistics and the weight of each node
         that counts, and the share of each cluster in it. The first is a new cluster.
+    model_table_, model_hyper_ : ndarray
+        ``model_`` as plain arrays, which a saved model holds.
     objective_history_ : ndarray
         Minus the log evidence and log prior of what is learned, after each tree; it never rises.
     n_iter_ : int
@@ -164,7 +167,7 @@ class BayesianHierarchicalClustering(
         self
         """
         model = self._check_parameters()
-        table = self._check_table(X, model, reset=True)
+        table = check_table(self, X, model, reset=True)
         bound = model.bind(table)
         with one_library_thread(), report_passes(self, X) as on_pass:
             leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)
@@ -203,17 +206,6 @@ class BayesianHierarchicalClustering(
         if self.leaves not in WAYS:
             raise ValueError(f"leaves must be 'auto', 'sample' or 'micro'; got {self.leaves!r}")
         return as_model(self.model)
-
-    def _check_table(self, X: Any, model: Model, *, reset: bool) -> Any:
-        """Return a table as the model takes it: numbers as an array, anything else as it is."""
-        if isinstance(model, Categorical | Columns):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        types = [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
-        if isinstance(model, Gaussian | Multinomial):
-            check_finite(X)
-        return X
 
     def _grow(self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass) -> tuple[np.ndarray, Fit]:
         """Return the leaf of each row, and the tree of the leaves."""
@@ -254,6 +246,7 @@ class BayesianHierarchicalClustering(
         self.log_evidence_ = fit.best.evaluation.log_evidence
         self.alpha_ = fit.best.alpha
         self.model_ = fit.best.model
+        self.model_table_, self.model_hyper_ = pack_model(fit.best.model)
         of_leaf = np.empty(tree.n_leaves, dtype=np.int64)
         of_leaf[leaf_labels] = self.labels_
         mixture = node_mixture(tree, log_odds, self.alpha_, of_leaf)
@@ -274,7 +267,7 @@ class BayesianHierarchicalClustering(
 
     def _rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "node_statistics_")
-        return self.model_.rows(self._check_table(X, as_model(self.model), reset=False))
+        return self.model_.rows(check_table(self, X, as_model(self.model), reset=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
