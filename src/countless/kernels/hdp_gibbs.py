@@ -1,200 +1,135 @@
-"""Rows of several groups at clusters that all groups share: the hierarchical Dirichlet process.
+"""Rows of several groups at clusters that all groups share, moved one by one.
 
-Every cluster has a weight, and what the weights leave of 1 belongs to clusters that no row has yet.
-A row of group ``j`` is at cluster ``k`` with weight ``counts[j, k] + alpha * weights[k]``.
-Clusters have names that stay; in the arrays of the model the ones that have rows come first.
+Every cluster has a weight; what the weights leave of 1 belongs to all clusters without rows. A row
+of group j is at cluster c with weight ``counts[j, c] + alpha * weights[c]`` times its density there.
+Clusters live in slots, as in `countless.kernels.gibbs`: the lowest empty one is where a new one opens.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from countless.kernels.gamma import log_rising
-from countless.kernels.models import (
-    add_row,
-    clear,
-    log_predictive_row,
-    remove_row,
-    set_statistics,
-)
+from countless.kernels.gibbs import NEGLIGIBLE
+from countless.kernels.models import add_row, log_predictive_row, remove_row
 
 # No weight is less than this: its logarithm must be a number.
 LEAST_WEIGHT = 1e-300
 
 
-class Seats(NamedTuple):
-    """Which row is at which cluster, with room for so many clusters."""
-
-    group: np.ndarray  # (n_rows,) int32
-    labels: np.ndarray  # (n_rows,) int32, names of clusters
-    counts: np.ndarray  # (n_groups, room) int64, by name
-    sizes: np.ndarray  # (room,) int64, by name
-    weights: np.ndarray  # (room + 1,) by name; the last is that of all clusters without rows
-    names: np.ndarray  # (room,) int64, the name of the cluster at each place of the model's arrays
-    places: np.ndarray  # (room,) int64, the place of each name
-    n_clusters: np.ndarray  # (1,) int64, clusters with rows: the first places
-
-
 @njit(nogil=True, cache=True)
-def break_off(
-    seats,  # IN and OUT
-    name,  # IN a cluster whose weight is to be drawn
-    whole,  # IN the weight of the cluster and of all clusters without rows together
-    gamma,  # IN
-    random,  # IN
-):
-    """Draw the share of the weight without rows that the next cluster has: Beta(1, gamma)."""
-    log_rest = math.log(1.0 - random.random()) / gamma
-    seats.weights[name] = max(-whole * math.expm1(log_rest), LEAST_WEIGHT)
-    seats.weights[-1] = max(whole * math.exp(log_rest), LEAST_WEIGHT)
-
-
-@njit(nogil=True, cache=True)
-def close_cluster(
-    seats,  # IN and OUT
+def sweep_groups(
     clusters,  # IN and OUT
-    name,  # IN a cluster without rows, among the first places
-):
-    """Give its place to the last cluster, and its weight to those without rows."""
-    place, last = seats.places[name], seats.n_clusters[0] - 1
-    if place != last:
-        moved = seats.names[last]
-        set_statistics(clusters, place, clusters.statistics[last])
-        seats.names[place], seats.names[last] = moved, name
-        seats.places[moved], seats.places[name] = place, last
-    clear(clusters, last)
-    seats.weights[-1] += seats.weights[name]
-    seats.weights[name] = 0.0
-    seats.n_clusters[0] = last
-
-
-@njit(nogil=True, cache=True)
-def sweep(
+    counts,  # IN and OUT (n_groups, room) int64, how many rows of each group each slot has
+    sizes,  # IN and OUT (room,) int64, how many rows each slot has
+    weights,  # IN and OUT (room + 1,), of each slot; the last is that of all clusters without rows
     rows,  # IN (n_rows, n_features)
-    fresh,  # IN (n_rows,) the log density of each row in a cluster of its own
-    alpha,  # IN
-    gamma,  # IN
-    start,  # IN the first row to visit
-    random,  # IN
-    seats,  # IN and OUT
-    clusters,  # IN and OUT
+    group,  # IN (n_rows,) int32
+    order,  # IN (n_visits,) int64, the rows to visit
+    begin,  # IN, the visit to begin with
+    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
+    target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
+    alpha,  # IN, the concentration of groups
+    gamma,  # IN, that of the weights; 0 where no cluster may open
+    random,  # IN, a numpy Generator
 ):
-    """Draw the cluster of each row given all others; return the row at which room ran out."""
-    group, labels, counts, weights = seats.group, seats.labels, seats.counts, seats.weights
-    room = seats.names.shape[0]
-    density = np.empty(room)
-    for i in range(start, rows.shape[0]):
-        n_clusters = seats.n_clusters[0]
-        if n_clusters == room:
-            return i
+    """Draw the slot of each visited row in turn.
+
+    Returns the visit at which slots ran out, or the number of visits, and the log probability of
+    what was chosen.
+    """
+    room = sizes.shape[0]
+    may_open = gamma > 0.0
+    density, sums = np.empty(room), np.empty(room)
+    n_slots, empty = 0, room
+    for c in range(room - 1, -1, -1):
+        if sizes[c] == 0:
+            empty = c
+        else:
+            n_slots = max(n_slots, c + 1)
+    log_chosen = 0.0
+    for visit in range(begin, order.shape[0]):
+        if may_open and empty == room:
+            return visit, log_chosen
+        i = order[visit]
         j, own = group[i], labels[i]
-        place = seats.places[own]
-        alone = seats.sizes[own] == 1
-        log_predictive_row(clusters, n_clusters, rows, i, place, density)
-        counts[j, own] -= 1
-        highest = fresh[i]
-        for c in range(n_clusters):
-            highest = max(highest, density[c])
-        unseen = weights[-1]
-        if alone:  # without its row the cluster is one of those that no row has
+        unseen = weights[room]
+        if own >= 0:
+            counts[j, own] -= 1
+        alone = may_open and own >= 0 and sizes[own] == 1
+        if alone:  # without its row the cluster is one of those that have none
             unseen += weights[own]
+        opened = own if alone else empty
+        reach = max(n_slots, opened + 1) if may_open else n_slots
+        log_predictive_row(clusters, reach, rows, i, own, density)
+        highest = -math.inf
+        for c in range(reach):
+            if sizes[c] > 0 or c == opened:
+                highest = max(highest, density[c])
         total = 0.0
-        for c in range(n_clusters):
-            name = seats.names[c]
-            if not (alone and c == place):
-                total += (counts[j, name] + alpha * weights[name]) * math.exp(density[c] - highest)
-            density[c] = total
-        total += alpha * unseen * math.exp(fresh[i] - highest)
-        mark = random.random() * total
-        chosen = 0
-        while chosen < n_clusters and density[chosen] <= mark:
-            chosen += 1
-        if chosen == n_clusters and alone:
-            break_off(seats, own, unseen, gamma, random)
-            counts[j, own] += 1
+        for c in range(reach):
+            below = density[c] - highest
+            if below > NEGLIGIBLE and (sizes[c] > 0 or c == opened):
+                total += _weight(counts[j, c], alpha, weights[c], unseen, c == opened) * math.exp(
+                    below
+                )
+            sums[c] = total
+        if target.shape[0] > 0:
+            new = target[i]
+        else:
+            mark = random.random() * total
+            new = 0
+            while sums[new] <= mark and sums[new] < total:
+                new += 1
+        chosen = _weight(counts[j, new], alpha, weights[new], unseen, may_open and new == opened)
+        log_chosen += density[new] - highest + math.log(chosen / total)
+        counts[j, new] += 1
+        if may_open and new == opened:  # its weight is a Beta(1, gamma) share of the unseen
+            log_rest = math.log(1.0 - random.random()) / gamma
+            weights[new] = max(-unseen * math.expm1(log_rest), LEAST_WEIGHT)
+            weights[room] = max(unseen * math.exp(log_rest), LEAST_WEIGHT)
+        if new == own:
             continue
-        name = seats.names[chosen]
-        if name != own:
-            remove_row(clusters, place, rows, i)
-            seats.sizes[own] -= 1
-            if chosen == n_clusters:
-                break_off(seats, name, unseen, gamma, random)
-                seats.n_clusters[0] += 1
-            elif alone:
-                close_cluster(seats, clusters, own)
-            add_row(clusters, seats.places[name], rows, i)
-            seats.sizes[name] += 1
-            labels[i] = name
-        counts[j, name] += 1
-    return rows.shape[0]
+        if own >= 0:
+            remove_row(clusters, own, rows, i)
+            sizes[own] -= 1
+            if alone:
+                weights[room] = unseen
+                weights[own] = 0.0
+                empty = min(empty, own)
+        add_row(clusters, new, rows, i)
+        sizes[new] += 1
+        labels[i] = new
+        n_slots = max(n_slots, new + 1)
+        while sizes[n_slots - 1] == 0:
+            n_slots -= 1
+        while empty < room and sizes[empty] > 0:
+            empty += 1
+    return order.shape[0], log_chosen
+
+
+@njit(nogil=True, cache=True)
+def _weight(count, alpha, weight, unseen, opens):
+    return alpha * unseen if opens else count + alpha * weight
 
 
 @njit(nogil=True, cache=True)
 def draw_tables(
-    seats,  # IN
-    alpha,  # IN
-    random,  # IN
-    tables,  # OUT (room,) by name
+    counts,  # IN (n_groups, n_clusters) int64
+    opening,  # IN (n_clusters,), alpha times the weight of each cluster
+    random,  # IN, a numpy Generator
+    tables,  # OUT (n_clusters,) int64
 ):
-    """Draw how often the rows of each cluster, group by group, chose it from the shared weights.
+    """Draw how often rows chose each cluster by the shared weights, in all groups together.
 
-    The first row of a group did so, and the one after n others with chance a / (a + n), where a is
-    alpha times the weight of the cluster; these are the tables of the Chinese restaurant franchise.
+    The first row of a group did, and one after n others with chance a / (a + n), where a is the
+    cluster's entry in ``opening``: these are the tables of the Chinese restaurant franchise.
     """
-    for c in range(seats.n_clusters[0]):
-        name = seats.names[c]
-        opening = alpha * seats.weights[name]
-        tables[name] = 0
-        for j in range(seats.counts.shape[0]):
-            if seats.counts[j, name] > 0:
-                tables[name] += 1
-            for others in range(1, seats.counts[j, name]):
-                if random.random() * (opening + others) < opening:
-                    tables[name] += 1
-
-
-@njit(nogil=True, cache=True)
-def draw_weights(
-    seats,  # IN and OUT
-    tables,  # IN (room,) by name
-    gamma,  # IN
-    random,  # IN
-):
-    """Draw the weights of all clusters given their tables: a Dirichlet distribution."""
-    weights = seats.weights
-    total = weights[-1] = random.standard_gamma(gamma)
-    for c in range(seats.n_clusters[0]):
-        name = seats.names[c]
-        weights[name] = random.standard_gamma(tables[name])
-        total += weights[name]
-    weights[-1] = max(weights[-1] / total, LEAST_WEIGHT)
-    for c in range(seats.n_clusters[0]):
-        name = seats.names[c]
-        weights[name] = max(weights[name] / total, LEAST_WEIGHT)
-
-
-@njit(nogil=True, cache=True)
-def log_seating(
-    seats,  # IN
-    alpha,  # IN
-    gamma,  # IN
-):
-    """Return the log density of the partition and of the weights of its clusters.
-
-    With b for weights and u for what they leave, it is ``gamma^k u^(gamma - 1) / (b(1) ... b(k))``
-    times, for each group of n rows, the product of ``Gamma(alpha b + n(k)) / Gamma(alpha b)`` over
-    its clusters, over ``Gamma(alpha + n) / Gamma(alpha)``.
-    """
-    total = (gamma - 1.0) * math.log(seats.weights[-1])
-    for c in range(seats.n_clusters[0]):
-        total += math.log(gamma) - math.log(seats.weights[seats.names[c]])
-    for j in range(seats.counts.shape[0]):
-        n_rows = 0
-        for c in range(seats.n_clusters[0]):
-            name = seats.names[c]
-            n_rows += seats.counts[j, name]
-            total += log_rising(alpha * seats.weights[name], seats.counts[j, name])
-        total -= log_rising(alpha, n_rows)
-    return total
+    tables[:] = 0
+    for j in range(counts.shape[0]):
+        for c in range(counts.shape[1]):
+            if counts[j, c] > 0:
+                tables[c] += 1
+            for others in range(1, counts[j, c]):
+                if random.random() * (opening[c] + others) < opening[c]:
+                    tables[c] += 1

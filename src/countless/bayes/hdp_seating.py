@@ -1,0 +1,150 @@
+"""Rows of several groups at clusters that all groups share, moved given the data.
+
+The state is the cluster of each row and the weight of each cluster; parameters of clusters and the
+weights that each group gives them are integrated out. With weights b, what they leave u, and n(j, k)
+rows of group j at cluster k its density before the data is
+
+    gamma^K u^(gamma - 1) / (b(1) ... b(K))
+    * product over groups j of  Gamma(alpha) / Gamma(alpha + n(j))
+                                * product over k of  Gamma(alpha b(k) + n(j, k)) / Gamma(alpha b(k)).
+
+A sweep draws the cluster of each row given all others: direct assignment [1]_. Given the clusters,
+the numbers of tables of the Chinese restaurant franchise make the weights a Dirichlet draw and both
+concentrations gamma draws; they are forgotten afterwards.
+
+References
+----------
+.. [1] Y. W. Teh, M. I. Jordan, M. J. Beal and D. M. Blei, "Hierarchical Dirichlet processes",
+   JASA 101, 2006, section 5.3 and appendix A.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from countless.bayes.collapsed import NO_TARGET
+from countless.kernels.hdp_gibbs import LEAST_WEIGHT, draw_tables, sweep_groups
+from countless.models import BoundModel
+from countless.priors.hyper import Gamma, draw_concentration
+
+
+class Seating(NamedTuple):
+    """Rows at clusters, each of which has some."""
+
+    labels: np.ndarray  # (n_rows,) int32
+    counts: np.ndarray  # (n_groups, n_clusters) int64
+    weights: np.ndarray  # (n_clusters + 1,); the last is that of all clusters without rows
+    statistics: np.ndarray  # (n_clusters, width)
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.statistics)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.counts.sum(axis=0)
+
+
+class Concentrations(NamedTuple):
+    """How readily groups choose a cluster anew by the shared weights, and these a new cluster."""
+
+    alpha: float
+    gamma: float
+
+
+class Believed(NamedTuple):
+    """The concentrations, or gamma priors of them."""
+
+    alpha: float | Gamma
+    gamma: float | Gamma
+
+    def draw(self, random: np.random.Generator) -> Concentrations:
+        """Draw those that are not given."""
+        return Concentrations(
+            *(value.draw(random) if isinstance(value, Gamma) else value for value in self)
+        )
+
+    def log_density(self, drawn: Concentrations) -> float:
+        """Return the log density of those that are not given."""
+        pairs = zip(self, drawn, strict=True)
+        return sum(value.log_density(at) for value, at in pairs if isinstance(value, Gamma))
+
+
+def count_cells(group: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return how many rows of each group each cluster has, (n_groups, n_clusters)."""
+    n_clusters = int(labels.max()) + 1
+    cell = group.astype(np.int64) * n_clusters + labels
+    return np.bincount(cell, minlength=n_groups * n_clusters).reshape(n_groups, n_clusters)
+
+
+def seating_of(
+    model: BoundModel, rows: np.ndarray, group: np.ndarray, labels: np.ndarray, n_groups: int
+) -> Seating:
+    """Return the seating of labels 0, 1, ..., all of which occur, with equal weights."""
+    labels = np.array(labels, dtype=np.int32)
+    statistics = model.statistics(rows, labels)
+    weights = np.full(len(statistics) + 1, 1.0 / (len(statistics) + 1))
+    return Seating(labels, count_cells(group, labels, n_groups), weights, statistics)
+
+
+def assign_rows(
+    seating: Seating,
+    model: BoundModel,
+    rows: np.ndarray,
+    group: np.ndarray,
+    at: Concentrations,
+    random: np.random.Generator,
+) -> Seating:
+    """Draw the cluster of each row in turn, given all others."""
+    labels, counts, weights, statistics = seating
+    labels = labels.copy()
+    order = np.arange(len(rows))
+    visit = 0
+    while visit < len(rows):
+        room = 2 * len(statistics) + 6
+        added = room - len(statistics)
+        clusters = model.clusters(room, statistics)
+        counts = np.pad(counts, ((0, 0), (0, added)))
+        weights = np.concatenate([weights[:-1], np.zeros(added), weights[-1:]])
+        visit, _ = sweep_groups(
+            clusters, counts, counts.sum(axis=0), weights, rows, group, order, visit, labels,
+            NO_TARGET, at.alpha, at.gamma, random,
+        )  # fmt: skip
+        statistics = clusters.statistics
+    used = counts.any(axis=0)
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    kept = np.append(weights[:-1][used], weights[-1])
+    return Seating(number[labels], counts[:, used], kept, statistics[used])
+
+
+def draw_shared(
+    seating: Seating, believed: Believed, at: Concentrations, random: np.random.Generator
+) -> tuple[Seating, Concentrations]:
+    """Draw the weights of clusters and both concentrations, given the clusters of rows."""
+    tables = np.empty(seating.n_clusters, dtype=np.int64)
+    draw_tables(seating.counts, at.alpha * seating.weights[:-1], random, tables)
+    n_tables, (alpha, gamma) = int(tables.sum()), at
+    if isinstance(believed.gamma, Gamma):
+        gamma = draw_concentration(gamma, believed.gamma, seating.n_clusters, n_tables, random)
+    if isinstance(believed.alpha, Gamma):
+        group_sizes = seating.counts.sum(axis=1)
+        alpha = draw_concentration(alpha, believed.alpha, n_tables, group_sizes, random)
+    weights = random.standard_gamma(np.append(tables, gamma))
+    weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT)
+    return seating._replace(weights=weights), Concentrations(alpha, gamma)
+
+
+def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
+    """Return log of start (start + 1) ... (start + steps - 1)."""
+    return gammaln(start + steps) - gammaln(start)
+
+
+def log_seating(seating: Seating, at: Concentrations) -> float:
+    """Return the log density of a seating before the data."""
+    (alpha, gamma), weights = at, seating.weights
+    total = seating.n_clusters * np.log(gamma) + (gamma - 1.0) * np.log(weights[-1])
+    total -= np.log(weights[:-1]).sum() + log_rising(alpha, seating.counts.sum(axis=1)).sum()
+    return float(total + log_rising(alpha * weights[:-1], seating.counts).sum())

@@ -1,0 +1,178 @@
+"""The chain of the hierarchical Dirichlet process has the posterior, and nothing else, as its law."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import dblquad, quad
+
+from countless._labels import number_by_appearance
+from countless.bayes.hdp_chain import SharedChain
+from countless.bayes.hdp_seating import Believed, Concentrations, log_seating, seating_of
+from countless.models import Categorical, Gaussian
+from countless.priors import DirichletProcess, Gamma
+
+X = np.array([[0.0, 0.0], [0.5, 1.5], [5.0, 4.0], [5.2, 5.3], [0.3, 0.2], [4.0, 4.0]])
+GROUP = np.array([0, 0, 0, 1, 1, 1])
+MODEL = Gaussian(mean=[1, 1], strength=0.3, freedom=5, scale=np.eye(2)).bind(X)
+ROWS = MODEL.rows(X)
+
+
+def franchise(group, alpha, gamma):
+    """Return the probability of every partition: seat the rows in turn in all ways there are.
+
+    A row sits at a table of its group by the number of rows there, or at a new one by alpha; a new
+    table takes a dish by the number of tables that have it in any group, or a new one by gamma.
+    """
+    probability = defaultdict(float)
+
+    def seat(tables, labels, chance):
+        row = len(labels)
+        if row == len(group):
+            probability[labels] += chance
+            return
+        own = [place for place, table in enumerate(tables) if table[0] == group[row]]
+        total = alpha + sum(tables[place][2] for place in own)
+        for place in own:
+            of, dish, n_rows = tables[place]
+            joined = (*tables[:place], (of, dish, n_rows + 1), *tables[place + 1 :])
+            seat(joined, (*labels, dish), chance * n_rows / total)
+        n_dishes = len({dish for _, dish, _ in tables})
+        for dish in range(n_dishes + 1):
+            likes = sum(other == dish for _, other, _ in tables) if dish < n_dishes else gamma
+            opened = chance * alpha / total * likes / (len(tables) + gamma)
+            seat((*tables, (group[row], dish, 1)), (*labels, dish), opened)
+
+    seat((), (), 1.0)
+    return dict(probability)
+
+
+def posterior(prior, model, rows):
+    """Return the probability of every partition given the rows."""
+    joint = {
+        labels: chance * np.exp(model.log_marginal(model.statistics(rows, np.array(labels))).sum())
+        for labels, chance in prior.items()
+    }
+    total = sum(joint.values())
+    return {labels: value / total for labels, value in joint.items()}
+
+
+def total_variation(exact, chain, n_draws, *moves):
+    """Return the distance of what some moves visit from the exact probabilities."""
+    seen = Counter()
+    for _ in range(n_draws):
+        for move in moves:
+            move()
+        seen[tuple(number_by_appearance(chain.seating.labels)[1].tolist())] += 1
+    assert seen.keys() <= exact.keys()
+    return 0.5 * sum(abs(seen[labels] / n_draws - exact[labels]) for labels in exact)
+
+
+@pytest.mark.parametrize("moves", [["assign_rows"], ["split_and_merge"], ["sweep"]], ids=str)
+def test_draws_follow_the_enumerated_posterior(moves):
+    exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+    assert len(exact) == 203
+    chain = SharedChain(
+        MODEL, Believed(1.5, 0.7), ROWS, GROUP, np.zeros(6, int), np.random.default_rng(0),
+        n_tries=2,
+    )  # fmt: skip
+    moves = [getattr(chain, name) for name in [*moves, "draw_shared"]]
+    assert total_variation(exact, chain, 6000, *moves) < 0.03
+
+
+def test_columns_and_three_groups_follow_the_enumerated_posterior():
+    table = np.array([["a", "x"], ["a", "x"], ["b", "y"], ["b", "y"], ["a", "y"]])
+    group = np.array([1, 0, 0, 2, 1])
+    model = Categorical(0.3).bind(table)
+    rows = model.rows(table)
+    exact = posterior(franchise(group.tolist(), 0.8, 1.2), model, rows)
+    chain = SharedChain(
+        model, Believed(0.8, 1.2), rows, group, np.arange(5), np.random.default_rng(0), n_tries=1
+    )
+    assert total_variation(exact, chain, 6000, chain.sweep) < 0.03
+
+
+def test_one_group_that_shares_nothing_is_a_dirichlet_process():
+    rows = ROWS[:5]
+    prior = {
+        labels: np.exp(DirichletProcess(1.5).log_prob(labels))
+        for labels in franchise([0] * 5, 1.0, 1.0)
+    }
+    assert sum(prior.values()) == pytest.approx(1)
+    exact = posterior(prior, MODEL, rows)
+    chain = SharedChain(
+        MODEL, Believed(1.5, 1e9), rows, np.zeros(5, int), np.zeros(5, int),
+        np.random.default_rng(1), n_tries=1,
+    )  # fmt: skip
+    assert total_variation(exact, chain, 6000, chain.sweep) < 0.03
+
+
+def test_density_of_labels_and_weights_sums_to_the_franchise():
+    group, at = np.array([0, 0, 1, 1]), Concentrations(1.3, 0.9)
+    exact = franchise(group.tolist(), *at)
+
+    def density(labels):
+        seating = seating_of(MODEL, ROWS[:4], group, np.array(labels), 2)
+
+        def of(*weights):
+            whole = np.array([*weights, 1.0 - sum(weights)])
+            return np.exp(log_seating(seating._replace(weights=whole), at))
+
+        return of
+
+    one = quad(density((0, 0, 0, 0)), 0, 1)[0]
+    assert one == pytest.approx(exact[0, 0, 0, 0], rel=1e-6)
+    for labels in ((0, 1, 0, 0), (0, 0, 1, 1)):
+        limit = {"epsabs": 1e-5, "epsrel": 1e-5}
+        two = dblquad(density(labels), 0, 1, 0, lambda first: 1 - first, **limit)[0]
+        assert two == pytest.approx(exact[labels], rel=1e-3)
+
+
+def draw_franchise(group, alpha, gamma, rng):
+    """Draw a partition from the prior, row by row."""
+    tables, labels = [], []
+    for of in group:
+        own = [table for table in tables if table[0] == of]
+        seat = rng.choice(len(own) + 1, p=_shares([table[2] for table in own] + [alpha]))
+        if seat == len(own):
+            likes = np.bincount([table[1] for table in tables], minlength=0).tolist() + [gamma]
+            own.append([of, int(rng.choice(len(likes), p=_shares(likes))), 0])
+            tables.append(own[-1])
+        own[seat][2] += 1
+        labels.append(own[seat][1])
+    return np.array(labels), tables
+
+
+def _shares(weights):
+    return np.array(weights) / np.sum(weights)
+
+
+def test_concentrations_and_hyperparameters_keep_their_prior():
+    """Draw everything from the prior, then move: what was drawn has the prior as its law still."""
+    rng = np.random.default_rng(0)
+    believed = Believed(Gamma(2.0, 1.0), Gamma(1.5, 0.5))
+    group = np.repeat([0, 1], 6)
+    free = Gaussian(freedom=6.0).bind(X)
+    found, first = [], []
+    for _ in range(400):
+        model = free.with_hyper(free.hyper.draw(rng))
+        at = believed.draw(rng)
+        labels, tables = draw_franchise(group, *at, rng)
+        parameters = model.draw_parameters(model.empty(labels.max() + 1), rng)
+        rows = model.draw_rows({name: value[labels] for name, value in parameters.items()}, rng)
+        chain = SharedChain(model, believed, rows, group, labels, rng, n_tries=2)
+        of_dishes = np.bincount([dish for _, dish, _ in tables])
+        weights = rng.dirichlet([*of_dishes, at.gamma])
+        chain.seating, chain.at = chain.seating._replace(weights=weights), at
+        for _ in range(3):
+            chain.sweep()
+        first.append(labels.max() + 1)
+        found.append([*chain.at, chain.n_clusters, *chain.model.hyper.value])
+    found = np.array(found)
+    assert stats.kstest(found[:, 0], stats.gamma(2.0).cdf).pvalue > 1e-5
+    assert stats.kstest(found[:, 1], stats.gamma(1.5, scale=2.0).cdf).pvalue > 1e-5
+    assert abs(found[:, 2].mean() - np.mean(first)) < 5 * np.std(first) * np.sqrt(2 / 400)
+    for place in np.flatnonzero(free.hyper.free):
+        law = stats.norm(free.hyper.center[place], free.hyper.spread[place])
+        assert stats.kstest(found[:, 3 + place], law.cdf).pvalue > 1e-5
