@@ -1,0 +1,174 @@
+"""The cells of a table and the hyperparameters of its columns, in the form that moves take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
+from countless.kernels.models_cells import CellClusters
+from countless.models.cells import BoundCells
+from countless.models.protocol import BoundModel
+
+
+class HyperTable(NamedTuple):
+    """Hyperparameters of all columns and their priors; see `countless.models.hyper`."""
+
+    value: np.ndarray  # (n_hyper,)
+    center: np.ndarray  # (n_hyper,)
+    spread: np.ndarray  # (n_hyper,)
+    inverse_gamma: np.ndarray  # (n_hyper, 2)
+
+
+class SomeColumns:
+    """The model of some columns of a table, for the moves of rows that mixtures have."""
+
+    # What any model does with the arrays of its clusters.
+    clusters = BoundModel.clusters
+    log_marginal = BoundModel.log_marginal
+    log_predictive = BoundModel.log_predictive
+
+    def __init__(self, cells: Cells, columns: np.ndarray) -> None:
+        self.cells, self.columns = cells, columns
+        first, last = cells.start[columns], cells.start[columns + 1]
+        self.kind = cells.kind[columns]
+        self.start = np.concatenate([[0], np.cumsum(last - first)])
+        self.width = int(self.start[-1])
+        # The stretches of the columns, one after the other.
+        self.stretch = np.arange(self.width) + np.repeat(first - self.start[:-1], last - first)
+        self.prior = cells.prior[self.stretch]
+
+    def _room(self, room: int) -> CellClusters:
+        return CellClusters(
+            statistics=np.zeros((room, self.width)),
+            prior=self.prior,
+            terms=np.zeros((self.width, room)),
+            kind=self.kind,
+            start=self.start,
+            columns=np.arange(len(self.kind)),
+        )
+
+    def rows(self) -> np.ndarray:
+        """Return these columns of all rows."""
+        return np.ascontiguousarray(self.cells.rows[:, self.columns])
+
+    def statistics(
+        self, rows: np.ndarray, labels: np.ndarray, n_clusters: int | None = None
+    ) -> np.ndarray:
+        """Return the statistics of each cluster of some rows of these columns."""
+        room = int(labels.max()) + 1 if n_clusters is None else n_clusters
+        found = np.zeros((room, self.width))
+        count_columns(self.kind, self.start, rows.T, labels.astype(np.int32), found)
+        return found
+
+
+class Cells:
+    """A table with the hyperparameters that one chain has for its columns.
+
+    Parameters
+    ----------
+    model : BoundCells
+        The models of the columns, each column with hyperparameters of its own.
+    rows : ndarray of shape (n_rows, n_columns)
+        As ``model.rows`` makes them.
+    """
+
+    def __init__(self, model: BoundCells, rows: np.ndarray) -> None:
+        self.rows = rows
+        self.values = np.ascontiguousarray(rows.T)
+        self.kind, self.start, self.origin = model.kind, model.start, model.origin
+        self.prior = model.prior.copy()
+        hyper = model.hyper
+        self._log_hyperprior = hyper.log_prior
+        self.hyper = HyperTable(
+            hyper.value.copy(),
+            hyper.center,
+            np.ascontiguousarray(hyper.spread),
+            hyper.inverse_gamma,
+        )
+        self._places = _places(model)
+        self._work = CellClusters(
+            np.zeros((1, model.width)),
+            self.prior,
+            np.empty((0, 0)),
+            self.kind,
+            self.start,
+            np.arange(len(self.kind)),
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return len(self.kind)
+
+    def part(self, columns: np.ndarray) -> Any:
+        """Return the model of some columns, with the present hyperparameters."""
+        return SomeColumns(self, columns)
+
+    def marginals(self, columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the log density of columns under partitions, (n_columns, n_partitions)."""
+        labels, n_clusters = np.atleast_2d(labels), _counts(labels)
+        work = self._room(n_clusters)
+        out = np.empty((len(columns), len(labels)))
+        for place, j in enumerate(columns):
+            column_marginals(work, self.values, j, labels, n_clusters, out[place])
+        return out
+
+    def move(self, labels, join, view_of, random: np.random.Generator) -> int:
+        """Draw the view of each column that is not alone; return how many moved."""
+        n_clusters = _counts(labels)
+        order = random.permutation(self.n_columns)
+        work = self._room(n_clusters)
+        return move_columns(work, self.values, order, labels, n_clusters, join, random, view_of)
+
+    def move_hyper(self, labels, view_of, random: np.random.Generator) -> None:
+        """Move the hyperparameters of all columns."""
+        n_clusters = _counts(labels)
+        work, order = self._room(n_clusters), np.arange(self.n_columns)
+        state = (work, self.values, order, labels, n_clusters, view_of, self.origin)
+        move_hypers(*state, *self._places, self.hyper, random)
+
+    def log_hyperprior(self) -> float:
+        """Return the log density of the hyperparameters."""
+        return self._log_hyperprior(self.hyper.value)
+
+    def _room(self, n_clusters: np.ndarray) -> CellClusters:
+        most = int(n_clusters.max())
+        if most > len(self._work.statistics):
+            self._work = self._work._replace(statistics=np.zeros((2 * most, len(self.prior))))
+        return self._work
+
+
+class _Places(NamedTuple):
+    """Where the hyperparameters of each column are."""
+
+    starts: np.ndarray
+    places: np.ndarray
+    free: np.ndarray
+    free_starts: np.ndarray
+
+
+def _places(model: BoundCells) -> _Places:
+    of_column: dict[int, np.ndarray] = {}
+    first = 0
+    for block in model.blocks:
+        (j,) = block.columns
+        of_column[int(j)] = first + block.places[0]
+        first += len(block.hyper.value)
+    each = [of_column[j] for j in range(model.n_features)]
+    free = [np.unique(places)[model.hyper.free[np.unique(places)]] for places in each]
+    return _Places(
+        _starts(each),
+        np.concatenate(each).astype(np.int64),
+        np.concatenate(free).astype(np.int64),
+        _starts(free),
+    )
+
+
+def _starts(parts: list[np.ndarray]) -> np.ndarray:
+    return np.cumsum([0, *map(len, parts)])
+
+
+def _counts(labels: np.ndarray) -> np.ndarray:
+    return np.atleast_2d(labels).max(axis=1).astype(np.int64) + 1

@@ -1,0 +1,131 @@
+"""One Markov chain over views: which columns belong together, and how each view groups the rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.bayes.crosscat.cells import Cells
+from countless.bayes.crosscat.columns import (
+    all_labels,
+    leave_or_return,
+    move_among_views,
+    split_or_merge_views,
+    views_of,
+)
+from countless.bayes.crosscat.start import first_views
+from countless.bayes.crosscat.view import move_rows
+from countless.models.cells import BoundCells
+from countless.priors import PartitionPrior
+
+# Of the columns, this share tries to leave its view or to come back, in each sweep; one at least.
+LEAVING = 0.1
+# Splits and merges tried in each sweep: of views, and of clusters in each view.
+VIEW_TRIES, ROW_TRIES = 1, 2
+
+
+class Draw(NamedTuple):
+    """What is kept of a state."""
+
+    view_of: np.ndarray  # (n_columns,), views numbered by first appearance
+    labels: tuple[np.ndarray, ...]  # of each view, (n_rows,), in the smallest type that holds them
+    priors: tuple[PartitionPrior, ...]  # of the rows in each view
+    column_prior: PartitionPrior
+    hyper: np.ndarray  # (n_hyper,) of the model
+    log_joint: float
+
+
+class CrossCatChain:
+    """A chain of views.
+
+    Parameters
+    ----------
+    model : BoundCells
+        The models of the columns.
+    rows : ndarray of shape (n_rows, n_columns)
+        As ``model.rows`` makes them.
+    row_prior, column_prior : PartitionPrior
+        Of the rows in each view, and of the columns in views; parameters that are distributions are
+        drawn, for each view anew.
+    random : numpy.random.Generator
+        Where all draws come from.
+    """
+
+    def __init__(
+        self,
+        model: BoundCells,
+        rows: np.ndarray,
+        row_prior: PartitionPrior,
+        column_prior: PartitionPrior,
+        random: np.random.Generator,
+    ) -> None:
+        self.cells = Cells(model, rows)
+        self.believed_rows, self.believed_columns = row_prior, column_prior
+        self.random = random
+        self._set_column_prior(column_prior.draw_parameters(random))
+        self.views = first_views(self.cells, row_prior, self.column_tables, random)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many views there are."""
+        return len(self.views)
+
+    def sweep(self) -> None:
+        """Move rows, columns, views and all parameters once."""
+        for v in range(len(self.views)):
+            self.move_rows(v)
+        self.move_columns()
+        self.move_parameters()
+
+    def move_rows(self, v: int) -> None:
+        """Move the rows of one view, and the parameters of its prior."""
+        self.views[v] = move_rows(
+            self.cells, self.views[v], self.believed_rows, self.random, ROW_TRIES
+        )
+
+    def move_columns(self) -> None:
+        """Move columns among views, some to views of their own, and split or merge views."""
+        if self.cells.n_columns == 1:
+            return
+        self.views = move_among_views(self.cells, self.views, self.column_tables, self.random)
+        priors = (self.believed_rows, self.column_tables, self.random)
+        n_leaving = max(1, round(LEAVING * self.cells.n_columns))
+        for j in self.random.choice(self.cells.n_columns, n_leaving, replace=False):
+            self.views = leave_or_return(self.cells, self.views, int(j), *priors)
+        for _ in range(VIEW_TRIES):
+            self.views = split_or_merge_views(self.cells, self.views, *priors)
+
+    def move_parameters(self) -> None:
+        """Move the hyperparameters of columns, and the parameters of their prior."""
+        view_of = views_of(self.views, self.cells.n_columns)
+        self.cells.move_hyper(all_labels(self.views), view_of, self.random)
+        if self.believed_columns.believed:
+            sizes = [len(view.columns) for view in self.views]
+            prior = self.believed_columns.update_parameters(self.column_prior, sizes, self.random)
+            self._set_column_prior(prior)
+
+    def log_joint(self) -> float:
+        """Return the log density of the table and of everything that is drawn."""
+        total = self.column_prior.log_prob(sizes=[len(view.columns) for view in self.views])
+        total += self.believed_columns.log_prob_parameters(self.column_prior)
+        for view in self.views:
+            total += view.log_prior() + self.believed_rows.log_prob_parameters(view.prior)
+            total += float(self.cells.marginals(view.columns, view.labels).sum())
+        return total + self.cells.log_hyperprior()
+
+    def record(self) -> Draw:
+        """Return what is kept of the present state."""
+        views = sorted(self.views, key=lambda view: view.columns[0])
+        return Draw(
+            views_of(views, self.cells.n_columns),
+            tuple(v.labels.astype(np.min_scalar_type(v.labels.max())) for v in views),
+            tuple(view.prior for view in views),
+            self.column_prior,
+            self.cells.hyper.value.copy(),
+            self.log_joint(),
+        )
+
+    def _set_column_prior(self, prior: PartitionPrior) -> None:
+        self.column_prior = prior
+        self.column_tables = prior.tables(self.cells.n_columns)

@@ -1,0 +1,108 @@
+"""Where a chain starts: views built up column by column, then merged while that pays.
+
+Nothing here has to leave the posterior as it is; the chain does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.bayes.crosscat.cells import Cells
+from countless.bayes.crosscat.columns import all_labels, fresh_view, move_among_views
+from countless.bayes.crosscat.view import View, move_rows, propose_rows
+from countless.kernels.crosscat import draw_log
+from countless.priors import PartitionPrior, Tables
+
+# Sweeps of the rows of a merged view before it is judged, and splits and merges tried in each.
+TRIAL_SWEEPS, ROW_TRIES = 3, 2
+# Mergers of each view that are tried, those that promise most first.
+PARTNERS = 3
+
+
+def first_views(
+    cells: Cells,
+    row_prior: PartitionPrior,
+    column_tables: Tables,
+    random: np.random.Generator,
+) -> list[View]:
+    """Return views to start from: columns join them in random order, then views merge."""
+    views = _join_one_by_one(cells, row_prior, column_tables, random)
+    while True:
+        for _ in range(TRIAL_SWEEPS):
+            views = [move_rows(cells, view, row_prior, random, ROW_TRIES) for view in views]
+            views = move_among_views(cells, views, column_tables, random)
+        merged = _merge_some(cells, views, row_prior, column_tables, random)
+        if len(merged) == len(views):
+            return merged
+        views = merged
+
+
+def _join_one_by_one(cells, row_prior, column_tables, random) -> list[View]:
+    """Give columns to views in random order, each by its probability; rows follow now and then."""
+    views: list[View] = []
+    for j in random.permutation(cells.n_columns):
+        new = fresh_view([j], len(cells.rows), row_prior, random)
+        proposal = propose_rows(cells, new.columns, new.prior, new.tables, random)
+        weights = np.array([proposal.log_weight + column_tables.open[len(views)]])
+        if views:
+            counts = [len(view.columns) for view in views]
+            joining = cells.marginals(new.columns, all_labels(views))[0]
+            weights = np.append(joining + column_tables.join[counts], weights)
+        chosen, _ = draw_log(weights, random)
+        if chosen == len(views):
+            views.append(new._replace(labels=proposal.labels))
+            continue
+        view = views[chosen]._replace(columns=np.sort(np.append(views[chosen].columns, j)))
+        if len(view.columns) & (len(view.columns) - 1) == 0:  # twice as many as the last time
+            view = move_rows(cells, view, row_prior, random, ROW_TRIES)
+        views[chosen] = view
+    return views
+
+
+def _merge_some(cells, views, row_prior, column_tables, random) -> list[View]:
+    """Try to merge each view with those that promise most; keep what pays."""
+    tried = set()
+    while len(views) > 1:
+        gains = _gains(cells, views, column_tables)
+        merged = None
+        # Views are known by their columns while their places change.
+        for place in np.argsort(-gains, axis=None)[: PARTNERS * len(views)]:
+            a, b = np.unravel_index(place, gains.shape)
+            names = (views[a].columns.tobytes(), views[b].columns.tobytes())
+            if a == b or names in tried:
+                continue
+            tried.add(names)
+            merged = _try_merge(cells, views[a], views[b], row_prior, column_tables, random)
+            if merged is not None:
+                break
+        if merged is None:
+            return views
+        views = [merged, *(view for v, view in enumerate(views) if v not in (a, b))]
+    return views
+
+
+def _gains(cells: Cells, views: list[View], column_tables: Tables) -> np.ndarray:
+    """Return what the log joint gains where one view (row) takes the columns of another."""
+    under = cells.marginals(np.arange(cells.n_columns), all_labels(views))
+    lost = np.array([view.log_prior() for view in views])
+    gains = np.empty((len(views), len(views)))
+    for b, view in enumerate(views):
+        own = under[view.columns]
+        gains[:, b] = (own - own[:, [b]]).sum(axis=0) - lost[b]
+    return gains
+
+
+def _score(cells: Cells, view: View, column_tables: Tables) -> float:
+    likelihood = cells.marginals(view.columns, view.labels).sum()
+    return float(view.log_prior() + likelihood + column_tables.size[len(view.columns)])
+
+
+def _try_merge(cells, first, second, row_prior, column_tables, random) -> View | None:
+    """Return the two as one view, if rows that have moved there make it the better state."""
+    merged = first._replace(columns=np.union1d(first.columns, second.columns))
+    before = sum(_score(cells, view, column_tables) for view in (first, second))
+    for _ in range(TRIAL_SWEEPS):
+        merged = move_rows(cells, merged, row_prior, random, ROW_TRIES)
+        if _score(cells, merged, column_tables) > before:
+            return merged
+    return None
