@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.bayes.hdp import HDPMixture
     from countless.bayes.mixture import DPMixture
     from countless.exemplar.estimator import AffinityPropagation
     from countless.hard.dp_means import DPMeans
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from countless.hard.penalty import farthest_first_penalty, penalty_path
     from countless.hard.spectral.estimator import SpectralDPMeans
     from countless.tree.bhc import BayesianHierarchicalClustering
+    from countless.tree.divisive import DivisiveClustering, LinkageClustering
+    from countless.tree.gap import cut_gap
 
 __version__ = "0.1.0.dev0"
 
@@ -22,12 +25,16 @@ __all__ = [
     "BayesianHierarchicalClustering",
     "DPMeans",
     "DPMixture",
+    "DivisiveClustering",
     "GraphDPMeans",
     "HDPMeans",
+    "HDPMixture",
     "KernelDPMeans",
     "KernelHDPMeans",
+    "LinkageClustering",
     "SpectralDPMeans",
     "__version__",
+    "cut_gap",
     "farthest_first_penalty",
     "hdp_penalties",
     "penalty_path",
@@ -39,11 +46,15 @@ _HOME = {
     "BayesianHierarchicalClustering": "countless.tree.bhc",
     "DPMeans": "countless.hard.dp_means",
     "DPMixture": "countless.bayes.mixture",
+    "DivisiveClustering": "countless.tree.divisive",
     "GraphDPMeans": "countless.hard.graph.estimator",
     "HDPMeans": "countless.hard.hdp.estimator",
+    "HDPMixture": "countless.bayes.hdp",
     "KernelDPMeans": "countless.hard.kernel.dp",
     "KernelHDPMeans": "countless.hard.kernel.hdp",
+    "LinkageClustering": "countless.tree.divisive",
     "SpectralDPMeans": "countless.hard.spectral.estimator",
+    "cut_gap": "countless.tree.gap",
     "farthest_first_penalty": "countless.hard.penalty",
     "hdp_penalties": "countless.hard.hdp.estimator",
     "penalty_path": "countless.hard.penalty",

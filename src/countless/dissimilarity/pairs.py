@@ -16,7 +16,7 @@ cells is absolute, squared, or whether they are unequal:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -143,13 +143,21 @@ class Measure:
             raise ValueError(f"the columns of {name} are not those of X")
         return self._finish(self._numbers(columns, name), name)
 
+    def row(self, i: int) -> np.ndarray:
+        """Return the dissimilarities of one row of X from all."""
+        out = np.empty((1, len(self.values)), dtype=self.dtype)
+        self._compare(self.values[i : i + 1], *self._columns, out)
+        self._refuse_strangers(out, i)
+        out[0, i] = 0.0
+        return out[0]
+
     def square(self, n_jobs: int | None = None) -> np.ndarray:
         """Return the dissimilarities of all rows with each other, a symmetric matrix."""
         n = len(self.values)
         size = n * n * self.dtype.itemsize
         state_memory(f"the dissimilarities of n={n:,} rows", size, "give float32 or fewer rows")
         out = np.empty((n, n), dtype=self.dtype)
-        columns, gappy = self._by_column(self.values)
+        columns, gappy = self._columns
 
         def fill(rows, others):
             here, there = slice(*rows), slice(*others)
@@ -180,6 +188,10 @@ class Measure:
             each(fill, places)
         self._refuse_strangers(out)
         return out
+
+    @cached_property
+    def _columns(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._by_column(self.values)
 
     def _by_column(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(values.T), np.isnan(values).any(axis=0)
@@ -220,14 +232,14 @@ class Measure:
             values /= length[:, None]
         return np.ascontiguousarray(values, dtype=self.dtype)
 
-    def _refuse_strangers(self, out: np.ndarray) -> None:
+    def _refuse_strangers(self, out: np.ndarray, first_row: int = 0) -> None:
         """Raise for rows that have no known cell in common."""
         for start, stop in steps(len(out), TILE):
             missing = np.isnan(out[start:stop])
             if missing.any():
                 row, other = np.argwhere(missing)[0]
                 raise ValueError(
-                    f"row {start + row} and row {other} have no known column in common"
+                    f"row {first_row + start + row} and row {other} have no known column in common"
                 )
 
 

@@ -1,0 +1,50 @@
+"""Dissimilarity analysis (DIANA): a tree grown from the top.
+
+The row with the largest average dissimilarity from the others of its cluster leaves, and founds a
+splinter group. Then, again and again, the row leaves for which the average dissimilarity from those
+that stay exceeds most that from those that left, until there is none. Both parts are split in
+the same way. The height of a cluster is its diameter, the largest dissimilarity within.
+
+Every row's sums over its group change by one term when a row leaves, and the sums of one split are
+those that the next begins with. So a split that moves s of m rows costs O(s m), and a level of the
+tree at most O(n^2). Ties are settled as R's ``cluster::diana`` does: the first row is taken.
+
+P. Macnaughton-Smith et al., Dissimilarity analysis, Nature 202 (1964); L. Kaufman and P. J.
+Rousseeuw, Finding Groups in Data (1990), chapter 6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.kernels.diana import split_all
+from countless.tree.splits import Splits
+
+
+def diana(distance: np.ndarray) -> Splits:
+    """Split rows until each is alone.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (n, n)
+        Symmetric, 0 on the diagonal, at least 0.
+
+    Returns
+    -------
+    Splits
+        In the order of rows that R's ``diana`` gives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([0.0, 1.0, 9.0])
+    >>> splits = diana(np.abs(points[:, None] - points))
+    >>> splits.order.tolist(), splits.middle.tolist(), splits.height.tolist()
+    ([0, 1, 2], [2, 1], [9.0, 1.0])
+    """
+    n = len(distance)
+    order = np.empty(n, dtype=np.int64)
+    start, middle, stop = (np.empty(n - 1, dtype=np.int64) for _ in range(3))
+    height = np.empty(n - 1)
+    split_all(distance, order, start, middle, stop, height)
+    return Splits(order, start, middle, stop, height)

@@ -1,0 +1,316 @@
+"""Trees grown from the top, and trees of SciPy's linkages, cut where the data says."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless.dissimilarity.pairs import METRICS
+from countless.hard.checks import check_finite
+from countless.hard.parameters import is_number
+from countless.hard.penalty import PenaltyPath, penalty_path
+from countless.tree.bisecting import bisecting_tree
+from countless.tree.diana import diana
+from countless.tree.gap import grow_linkage, judged
+from countless.tree.pairs import Pairs
+from countless.tree.spanning import linkage_of_edges, spanning_tree
+from countless.tree.splits import linkage_of_splits
+from countless.tree.stop import by_saving, cut_at_number, cut_from_the_top, spread_of_merges
+
+# Clusters that bisecting k-means goes down to, and how many times those that are wanted.
+LEAVES, LEAVES_TIMES = 64, 2
+LINKAGES = ("average", "complete", "single", "ward", "weighted")
+
+
+class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """What estimators that cut a tree share: how rows are compared, and where the tree is cut."""
+
+    method: str
+    metric: str
+    metric_params: dict[str, Any] | None
+    n_clusters: int | None
+    max_diameter: float | None
+    max_dissimilarity: float | None
+    random_state: Any
+    n_jobs: int | None
+
+    _methods: tuple[str, ...] = ()
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Grow the tree of X, and cut it.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Rows of numbers; columns of any kind, with gaps, for ``'mixed'`` and ``'hamming'``.
+            With ``metric='precomputed'``, dissimilarities of shape (n_samples, n_samples).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self.__dict__.pop("path_", None)  # another fit's
+        pairs = self._pairs(X)
+        if self.n_clusters is not None and self.n_clusters > pairs.n_rows:
+            raise ValueError(f"n_clusters={self.n_clusters}, and X has {pairs.n_rows} rows")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.converged_ = True
+        with report_passes(self, X) as on_pass:
+            self.linkage_matrix_ = self._grow(pairs, seed)
+            self.labels_ = self._cut(pairs, seed)
+            self.n_clusters_ = int(self.labels_.max()) + 1
+            self.n_iter_ = max(1, pairs.n_rows - 1)
+            on_pass(float(self.linkage_matrix_[-1:, 2].sum()), self.n_clusters_)
+        if not self.converged_:
+            warnings.warn(
+                "a k-means of two clusters did not converge", ConvergenceWarning, stacklevel=2
+            )
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.method not in self._methods:
+            known = ", ".join(repr(name) for name in self._methods)
+            raise ValueError(f"method must be one of {known}; got {self.method!r}")
+        if self.metric not in (*METRICS, "precomputed"):
+            known = ", ".join(repr(name) for name in (*METRICS, "precomputed"))
+            raise ValueError(f"metric must be one of {known}; got {self.metric!r}")
+        n_clusters = self.n_clusters
+        if n_clusters is not None and (
+            not isinstance(n_clusters, int | np.integer) or n_clusters < 1
+        ):
+            raise ValueError(
+                f"n_clusters must be None or a whole number of at least 1; got {n_clusters!r}"
+            )
+        for name in ("max_diameter", "max_dissimilarity"):
+            value = getattr(self, name)
+            if value is not None and not is_number(value):
+                raise ValueError(f"{name} must be None or a number of at least 0; got {value!r}")
+        stops = ("n_clusters", "max_diameter", "max_dissimilarity")
+        given = [name for name in stops if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a tree is cut in one place: give {given[0]} or {given[1]}, not both")
+
+    def _pairs(self, X) -> Pairs:
+        """Return how different the rows are."""
+        if self.metric in ("mixed", "hamming"):
+            validate_data(self, X, skip_check_array=True)
+            return Pairs.of_rows(X, self.metric, self.n_jobs, **self.metric_params or {})
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False
+        )
+        check_finite(X)
+        if self.metric == "precomputed":
+            return Pairs.of_matrix(X)
+        return Pairs.of_rows(X, self.metric, self.n_jobs, **self.metric_params or {})
+
+    def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
+        """Return the tree of these rows."""
+        raise NotImplementedError
+
+    def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
+        """Return the gaps of a tree beside those of structureless data, and that tree."""
+        path = judged(
+            self.linkage_matrix_,
+            lambda cloud: self._grow(cloud, seed),
+            lambda: pairs.clouds(seed),
+            ward=self.method == "ward",
+        )
+        return path, self.linkage_matrix_
+
+    def _cut(self, pairs: Pairs, seed: int) -> np.ndarray:
+        linkage = self.linkage_matrix_
+        if self.n_clusters is not None:
+            return cut_at_number(linkage, self.n_clusters)
+        if self.max_diameter is not None or self.max_dissimilarity is not None:
+            spread = spread_of_merges(linkage, pairs.matrix)
+            if self.max_diameter is not None:
+                return cut_from_the_top(linkage, spread.diameter <= self.max_diameter)
+            return cut_from_the_top(linkage, spread.mean <= self.max_dissimilarity)
+        self.path_, linkage = self._choose(pairs, seed)
+        return cut_at_number(linkage, self.path_.n_clusters)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+
+class DivisiveClustering(TreeEstimator):
+    """Clusters of clusters, split from the top down.
+
+    Parameters
+    ----------
+    method : {'diana', 'mst', 'bisecting'}, default='diana'
+        ``'diana'`` splits off the rows that are least like the others (dissimilarity analysis),
+        ``'mst'`` cuts the longest edges of the minimum spanning tree, and ``'bisecting'`` is
+        bisecting k-means, on Euclidean rows.
+    metric : str, default='euclidean'
+        How different two rows are: 'euclidean', 'sqeuclidean', 'cityblock', 'correlation',
+        'hamming', 'mixed' (tables of any columns, with gaps), or 'precomputed'.
+    metric_params : dict, optional
+        ``weights`` of the columns, ``kinds`` of columns for 'mixed', and ``dtype``, as in
+        `countless.dissimilarity.dissimilarities`.
+    n_clusters : int, optional
+        Stop at so many clusters. When this and the next two are None, the tree is cut at its widest
+        gap, compared with structureless data.
+    max_diameter : float, optional
+        Split clusters in which some rows differ by more than this.
+    max_dissimilarity : float, optional
+        Split clusters in which rows differ by more than this on average.
+    random_state : int, RandomState instance or None, default=None
+        Draws structureless data, and starts bisecting k-means.
+    n_jobs : int, optional
+        Threads that compare rows; they do not change the result.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int of shape (n_samples,)
+        The cluster of each row, numbered by first appearance.
+    n_clusters_ : int
+        How many there are.
+    linkage_matrix_ : ndarray of shape (n_samples - 1, 4)
+        The whole tree as SciPy writes one. The height of a cluster is its diameter (``'diana'``),
+        its longest edge (``'mst'``), or its inertia (``'bisecting'``; rows that were not split any
+        more join at the height of their cluster).
+    path_ : TreeCut or PenaltyPath
+        Number of clusters and labels at every height, and how clearly a gap stands out; only where
+        the gap decides. Its heights are what splits save (``'diana'``, on Ward's scale) or those of
+        the tree (``'mst'``). Bisecting k-means and DP-means have one objective, so that for
+        ``'bisecting'`` it is the `penalty_path`.
+    n_iter_ : int
+        Splits of the tree.
+    converged_ : bool
+        Whether every k-means of bisecting k-means converged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import DivisiveClustering
+    >>> X, _ = make_blobs(120, centers=4, cluster_std=0.5, random_state=3)
+    >>> model = DivisiveClustering(random_state=0).fit(X)
+    >>> model.n_clusters_
+    4
+    >>> DivisiveClustering(n_clusters=2).fit(X).linkage_matrix_.shape
+    (119, 4)
+    """
+
+    _methods = ("diana", "mst", "bisecting")
+
+    def __init__(
+        self,
+        method="diana",
+        *,
+        metric="euclidean",
+        metric_params=None,
+        n_clusters=None,
+        max_diameter=None,
+        max_dissimilarity=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.method = method
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_clusters = n_clusters
+        self.max_diameter = max_diameter
+        self.max_dissimilarity = max_dissimilarity
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.method == "bisecting" and self.metric not in ("euclidean", "sqeuclidean"):
+            raise ValueError(f"bisecting k-means needs Euclidean rows; got metric={self.metric!r}")
+
+    def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
+        if self.method == "diana":
+            return linkage_of_splits(diana(pairs.matrix))
+        if self.method == "mst":
+            return linkage_of_edges(*spanning_tree(pairs.row, pairs.n_rows))
+        n_leaves = max(LEAVES, LEAVES_TIMES * (self.n_clusters or 1))
+        if self.max_diameter is not None or self.max_dissimilarity is not None:
+            n_leaves = pairs.n_rows  # any cluster may have to be split
+        splits, self.converged_ = bisecting_tree(np.asarray(pairs.rows), n_leaves, seed)
+        return linkage_of_splits(splits)
+
+    def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
+        if self.method == "mst":
+            return super()._choose(pairs, seed)
+        if self.method == "bisecting":
+            path = penalty_path(pairs.rows, random_state=seed, n_jobs=self.n_jobs)
+            return path, self.linkage_matrix_
+        # A diameter follows the two most distant rows; what a split saves, all of them.
+        linkage = by_saving(self.linkage_matrix_, pairs.matrix)
+
+        def grow(cloud: Pairs) -> np.ndarray:
+            return by_saving(linkage_of_splits(diana(cloud.matrix)), cloud.matrix)
+
+        return judged(linkage, grow, lambda: pairs.clouds(seed), ward=True), linkage
+
+
+class LinkageClustering(TreeEstimator):
+    """SciPy's linkage, cut where the data says.
+
+    Parameters
+    ----------
+    method : {'average', 'complete', 'single', 'ward', 'weighted'}, default='average'
+        As in `scipy.cluster.hierarchy.linkage`; ``'ward'`` is for Euclidean rows.
+    metric, metric_params, n_clusters, max_diameter, max_dissimilarity, random_state, n_jobs
+        As in `DivisiveClustering`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, linkage_matrix_, path_, n_iter_, converged_
+        As in `DivisiveClustering`; the tree is SciPy's.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import LinkageClustering
+    >>> X, _ = make_blobs(120, centers=4, cluster_std=0.5, random_state=3)
+    >>> LinkageClustering("complete", random_state=0).fit(X).n_clusters_
+    4
+    """
+
+    _methods = LINKAGES
+
+    def __init__(
+        self,
+        method="average",
+        *,
+        metric="euclidean",
+        metric_params=None,
+        n_clusters=None,
+        max_diameter=None,
+        max_dissimilarity=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.method = method
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_clusters = n_clusters
+        self.max_diameter = max_diameter
+        self.max_dissimilarity = max_dissimilarity
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.method == "ward" and self.metric not in ("euclidean", "precomputed"):
+            raise ValueError(f"Ward's method needs Euclidean rows; got metric={self.metric!r}")
+
+    def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
+        if pairs.n_rows == 1:
+            return np.empty((0, 4))
+        return grow_linkage(pairs, self.method)

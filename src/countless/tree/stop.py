@@ -1,0 +1,106 @@
+"""Where a tree is cut when the user says it: at a number of clusters, or at how wide they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless._labels import number_by_appearance
+from countless.kernels.tree import measure_merges
+from countless.tree.gap import tree_of
+from countless.tree.splits import Splits, linkage_of_splits, stretches
+
+
+def cut_at_number(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return labels after the highest merges were undone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cut_at_number(np.array([[0, 1, 1.0, 2], [2, 3, 5.0, 3]]), 2).tolist()
+    [0, 0, 1]
+    """
+    return tree_of(linkage).cut(len(linkage) + 1 - n_clusters)
+
+
+def cut_from_the_top(linkage: np.ndarray, is_cluster: np.ndarray) -> np.ndarray:
+    """Return labels of the highest merges that are said to be clusters, and of rows in none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linkage = np.array([[0, 1, 1.0, 2], [2, 3, 5.0, 3]])
+    >>> cut_from_the_top(linkage, np.array([True, False])).tolist()
+    [0, 0, 1]
+    """
+    n = len(linkage) + 1
+    child = linkage[:, :2].astype(np.int64)
+    cluster = np.arange(2 * n - 1)
+    for merge in range(n - 2, -1, -1):  # parents first: what they are in is known
+        if is_cluster[merge] or cluster[n + merge] != n + merge:
+            cluster[child[merge]] = cluster[n + merge]
+    return number_by_appearance(cluster[:n])[1]
+
+
+class Spread(NamedTuple):
+    """What each merge made: its diameter, its average dissimilarity, and what undoing it saves."""
+
+    diameter: np.ndarray  # (n_rows - 1,)
+    mean: np.ndarray
+    saving: np.ndarray
+
+
+def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
+    """Measure what each merge made.
+
+    A cluster costs the sum of its squared dissimilarities, each pair once, over its size: for
+    Euclidean rows the sum of squares about the mean. Two parts cost less than the whole by what
+    their split saves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([0.0, 2.0, 7.0])
+    >>> linkage = np.array([[0, 1, 2.0, 2], [2, 3, 7.0, 3]])
+    >>> spread = spread_of_merges(linkage, np.abs(points[:, None] - points))
+    >>> spread.diameter.tolist(), spread.mean.round(2).tolist(), spread.saving.tolist()
+    ([2.0, 7.0], [2.0, 4.67], [2.0, 24.0])
+    """
+    n = len(linkage) + 1
+    child = linkage[:, :2].astype(np.int64)
+    places = stretches(linkage)
+    widest, total, squares = np.zeros((3, 2 * n - 1))
+    measure_merges(distance, *places[:4], widest[n:], total[n:], squares[n:])
+    for merge in range(n - 1):
+        widest[n + merge] = max(widest[n + merge], *widest[child[merge]])
+        total[n + merge] += total[child[merge]].sum()
+        squares[n + merge] += squares[child[merge]].sum()
+    size = np.append(np.ones(n), linkage[:, 3])
+    cost = squares / size
+    pairs = size * (size - 1) / 2
+    saving = cost[n:] - cost[child].sum(axis=1)
+    return Spread(widest[n:], total[n:] / pairs[n:], np.maximum(saving, 0.0))
+
+
+def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Return the same tree with heights that say what splits save, as Ward's trees do.
+
+    A split that leads to a better one is as high as that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([0.0, 2.0, 7.0])
+    >>> linkage = np.array([[0, 1, 2.0, 2], [2, 3, 7.0, 3]])
+    >>> by_saving(linkage, np.abs(points[:, None] - points))[:, 2].round(2).tolist()
+    [2.0, 6.93]
+    """
+    n = len(linkage) + 1
+    child = linkage[:, :2].astype(np.int64)
+    saving = np.append(np.zeros(n), spread_of_merges(linkage, distance).saving)
+    for merge in range(n - 1):
+        saving[n + merge] = max(saving[n + merge], *saving[child[merge]])
+    places = stretches(linkage)
+    from_the_top = (part[::-1] for part in (*places[1:4], np.sqrt(2 * saving[n:])))
+    return linkage_of_splits(Splits(places.order, *from_the_top))
