@@ -1,6 +1,7 @@
 """Do the chains agree, and how much do their draws tell: split R-hat and effective size, by ArviZ.
 
-``arviz-stats`` needs numpy and SciPy only, so that no fit goes without these checks.
+R-hat compares the spread within chains with that of all draws [1]_. ``arviz-stats`` needs numpy and
+SciPy only, so that no fit goes without these checks.
 
 References
 ----------
@@ -14,8 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Chains that agree have an R-hat below this [1]_.
-AGREED = 1.01
 # Fewer draws than these in a chain cannot be split into halves with a variance.
 FEWEST = 4
 

@@ -27,18 +27,21 @@ from countless.priors.hyper import as_generator
 
 LOSSES = ("vi", "binder")
 # The search looks at this many draws, then at all; tables may take this many bytes.
-SEARCHED_DRAWS = 400
+SEARCHED_DRAWS = 200
 TABLE_BYTES = 2**29
 # Counts that trying draws as they are may take, and how many of the best are searched from.
 TRIAL_COUNTS = 10**9
 BEST_TRIED = 3
-# Starts from nothing: as many as take about so many counts each sweep, within limits.
+# Starts: as many as cost so many counts in all; more, but few, until the best comes again.
 START_COUNTS = 10**7
-FEWEST_STARTS, MOST_STARTS = 4, 50
-# Draws whose clusters give blocks to move, each time that moves of single rows have come to rest.
+MOST_STARTS, FEW_STARTS = 40, 8
+# Draws whose clusters give blocks to move, each time that moves of single items have come to rest.
 N_GUIDES = 12
-# A gain below this share of the largest value of f is rounding.
+# One item in so many is looked at again before all are: those whose next best place is near.
+DOUBTFUL = 8
+# Relative to the largest value of f: a smaller gain is rounding, and losses so near are the same.
 ROUNDING = 1e-14
+SAME = 1e-10
 
 
 class Evidence(NamedTuple):
@@ -173,52 +176,65 @@ def _loss(evidence: Evidence, tables: Tables) -> float:
 
 
 def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
-    """Return the best partition of the items, from the best draws and from nothing."""
-    n_items, n_draws = evidence.profiles.shape
-    best_loss, best = np.inf, np.zeros(n_items, dtype=np.int64)
-
-    def keep_if_better(tables: Tables) -> None:
-        nonlocal best_loss, best
+    """Return the best partition of the items that is found from draws and from nothing."""
+    n_items = len(evidence.weight)
+    n_least = min(START_COUNTS // (n_items * len(evidence.share)), MOST_STARTS)
+    best_loss, best, n_reached = np.inf, np.zeros(n_items, dtype=np.int64), 0
+    promising = _best_draws(evidence)
+    for turn in range(max(n_least, FEW_STARTS)):
+        draw = turn // 2
+        if turn % 2 == 0 and draw < len(promising):
+            tables = _tables(evidence, evidence.profiles[:, promising[draw]])
+        else:
+            tables = _tables(evidence)
+            _move_items(evidence, tables, random.permutation(n_items))
         _improve(evidence, tables, random)
         loss = _loss(evidence, tables)
+        if loss < best_loss + SAME * evidence.f[-1]:
+            n_reached = n_reached + 1 if loss > best_loss - SAME * evidence.f[-1] else 1
         if loss < best_loss:
-            best_loss, best = loss, tables.labels.copy()
+            best_loss, best = loss, tables.labels
+        if turn >= n_least and n_reached > 1:
+            break
+    return best
 
-    tables = _tables(evidence)
+
+def _best_draws(evidence: Evidence) -> np.ndarray:
+    """Return the draws that are nearest to all others, of as many as can be tried in time."""
+    n_items, n_draws = evidence.profiles.shape
     n_tried = min(n_draws, max(BEST_TRIED, TRIAL_COUNTS // (n_items * n_draws)))
     tried = np.linspace(0, n_draws - 1, n_tried).round().astype(np.int64)
+    tables = _tables(evidence)
     losses = np.empty(n_tried)
     for place, draw in enumerate(tried):
         _fill(evidence, tables, evidence.profiles[:, draw])
         losses[place] = _loss(evidence, tables)
-    for draw in tried[np.argsort(losses, kind="stable")[:BEST_TRIED]]:
-        _fill(evidence, tables, evidence.profiles[:, draw])
-        keep_if_better(tables)
-    n_starts = START_COUNTS // (len(evidence.share) * n_items)
-    for _ in range(min(max(n_starts, FEWEST_STARTS), MOST_STARTS)):
-        tables = _tables(evidence)
-        _move_items(evidence, tables, random)
-        keep_if_better(tables)
-    return best
+    return tried[np.argsort(losses, kind="stable")[:BEST_TRIED]]
 
 
 def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) -> None:
     """Move items, then whole clusters and what draws make of them, until nothing is gained."""
-    n_draws = evidence.profiles.shape[1]
-    whole = np.zeros(len(evidence.weight), dtype=np.int64)
+    n_items, n_draws = evidence.profiles.shape
+    whole = np.zeros(n_items, dtype=np.int64)
     while True:
-        while _move_items(evidence, tables, random) > 0:
-            pass
+        gained, margin = _move_items(evidence, tables, random.permutation(n_items))
+        while gained > 0:
+            doubtful = np.argsort(margin, kind="stable")[: n_items // DOUBTFUL + 1]
+            while _move_items(evidence, tables, random.permutation(doubtful))[0] > 0:
+                pass
+            gained, margin = _move_items(evidence, tables, random.permutation(n_items))
         guides = random.choice(n_draws, min(N_GUIDES, n_draws), replace=False)
         by = [whole, *(evidence.profiles[:, guide] for guide in guides)]
         if sum(_move_parts(evidence, tables, guide) for guide in by) == 0:
             return
 
 
-def _move_items(evidence: Evidence, tables: Tables, random: np.random.Generator) -> float:
-    """Move items one by one, in random order; those without a cluster get one."""
-    n_items = len(evidence.weight)
-    return _move(evidence, tables, random.permutation(n_items), np.arange(n_items + 1))
+def _move_items(evidence: Evidence, tables: Tables, items: np.ndarray) -> tuple[float, np.ndarray]:
+    """Move items one by one; those without a cluster get one. Tell how settled each item is."""
+    gained, margin = _move(evidence, tables, items, np.arange(len(items) + 1))
+    by_item = np.full(len(evidence.weight), np.inf)
+    by_item[items] = margin
+    return gained, by_item
 
 
 def _move_parts(evidence: Evidence, tables: Tables, guide: np.ndarray) -> float:
@@ -226,9 +242,13 @@ def _move_parts(evidence: Evidence, tables: Tables, guide: np.ndarray) -> float:
     part = tables.labels * (int(guide.max()) + 1) + guide
     members = np.argsort(part, kind="stable")
     cuts = np.flatnonzero(np.diff(part[members])) + 1
-    return _move(evidence, tables, members, np.concatenate([[0], cuts, [len(part)]]))
+    return _move(evidence, tables, members, np.concatenate([[0], cuts, [len(part)]]))[0]
 
 
-def _move(evidence: Evidence, tables: Tables, members: np.ndarray, starts: np.ndarray) -> float:
+def _move(
+    evidence: Evidence, tables: Tables, members: np.ndarray, starts: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Move blocks of items; return what was gained, and what the next best places would cost."""
+    margin = np.empty(len(starts) - 1)
     least = ROUNDING * evidence.f[-1]
-    return move_blocks(members, starts, *evidence, least, *tables)
+    return move_blocks(members, starts, *evidence, least, *tables, margin), margin

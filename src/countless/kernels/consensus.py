@@ -61,6 +61,7 @@ def move_blocks(
     labels,  # OUT (n_items,), follows; -1 for what has no cluster yet
     sizes,  # OUT (room,), follows
     cells,  # OUT (n_cells, room), follows
+    margin,  # OUT (n_blocks,), what the next best place would cost more
 ):
     """Move each block of items of one cluster to the cluster, or a new one, where it costs least.
 
@@ -96,7 +97,13 @@ def move_blocks(
             for cluster in range(looked_at):
                 there = cells[cell, cluster]
                 cost[cluster] -= share[cell] * (f[there + more] - f[there])
-        best = np.argmin(cost[:looked_at])
+        best, second = 0, np.inf
+        for cluster in range(1, looked_at):
+            if cost[cluster] < cost[best]:
+                best, second = cluster, cost[best]
+            else:
+                second = min(second, cost[cluster])
+        margin[block] = second - cost[best]
         if home >= 0:
             if cost[best] < cost[home] - least:
                 gained += cost[home] - cost[best]
