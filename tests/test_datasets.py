@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from countless.datasets import benchmark_set
+from countless.datasets import benchmark_set, sample_exemplar_model
+from countless.priors import DirichletProcess
 
 SHAPES = {  # rows, columns, clusters, mean squared distance of a row from its center
     "a": (100_000, 2, 50, 2 * 0.5**2),
@@ -61,3 +62,32 @@ def test_bad_arguments_are_named():
         benchmark_set("e")
     with pytest.raises(ValueError, match="n_rows must be at least 1; got 0"):
         benchmark_set("a", n_rows=0)
+
+
+def test_exemplar_model_draws_what_it_says():
+    prior = DirichletProcess(3.0)
+    draws = [
+        sample_exemplar_model(
+            60, prior, n_features=3, noise_variance=0.25, base_variance=4.0, random_state=seed
+        )
+        for seed in range(200)
+    ]
+    around = np.concatenate(
+        [np.delete(X - X[exemplars[labels]], exemplars, axis=0) for X, labels, exemplars in draws]
+    )
+    base = np.concatenate([X[exemplars] for X, _, exemplars in draws])
+    assert around.var() == pytest.approx(0.25, rel=0.03)
+    assert base.var() == pytest.approx(4.0, rel=0.1)
+    n_clusters = np.mean([len(exemplars) for _, _, exemplars in draws])
+    assert n_clusters == pytest.approx(prior.expected_n_clusters(60), rel=0.1)
+    for _, labels, exemplars in draws[:10]:
+        np.testing.assert_array_equal(labels[exemplars], np.arange(len(exemplars)))
+    # Any row of a cluster may be the exemplar: on average it is in the middle.
+    place = [
+        np.flatnonzero(labels == 0).tolist().index(exemplars[0]) / (np.sum(labels == 0) - 1)
+        for _, labels, exemplars in draws
+        if np.sum(labels == 0) > 1
+    ]
+    assert np.mean(place) == pytest.approx(0.5, abs=0.12)
+    with pytest.raises(ValueError, match="noise_variance must be positive"):
+        sample_exemplar_model(noise_variance=0.0)

@@ -1,4 +1,6 @@
-"""The four generated sets that the benchmarks and the documentation use.
+"""Generated data: the four sets of the benchmarks, and rows drawn from the exemplar model.
+
+The four sets:
 
 ==== ========= ======== ======== ==================================================================
 name      rows columns  clusters what it is
@@ -11,11 +13,14 @@ d    1,000,000        8       30 few large blobs, far apart
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["BenchmarkSet", "benchmark_set"]
+if TYPE_CHECKING:
+    from countless.priors import PartitionPrior
+
+__all__ = ["BenchmarkSet", "ExemplarSample", "benchmark_set", "sample_exemplar_model"]
 
 
 class BenchmarkSet(NamedTuple):
@@ -100,3 +105,66 @@ def _rotated(random: np.random.RandomState, X: np.ndarray, frame: np.ndarray) ->
         block += _ROTATED_NOISE * random.standard_normal(block.shape)
         rotated[start : start + _BLOCK_ROWS] = block
     return rotated
+
+
+class ExemplarSample(NamedTuple):
+    """Rows around exemplars, and what they were drawn from."""
+
+    X: np.ndarray  # (n_rows, n_features)
+    labels: np.ndarray  # (n_rows,), numbered by first appearance
+    exemplars: np.ndarray  # (n_clusters,), the row that the others of each cluster lie around
+
+
+def sample_exemplar_model(
+    n_samples: int = 100,
+    prior: "PartitionPrior | None" = None,
+    *,
+    n_features: int = 2,
+    noise_variance: float = 0.5,
+    base_variance: float = 1.0,
+    random_state: Any = None,
+) -> ExemplarSample:
+    """Draw rows from the exemplar model of Tarlow, Zemel and Frey (2008, section 3).
+
+    A partition is drawn from the prior, and one row of each cluster, any with the same probability,
+    is its exemplar. Exemplars are normal around 0, and the other rows around their exemplars.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        How many rows.
+    prior : PartitionPrior, optional
+        Where the partition comes from; by default the Dirichlet process of ``alpha=1``.
+    n_features : int, default=2
+        How many columns.
+    noise_variance, base_variance : float, default=0.5, 1.0
+        The variance of a column around the exemplar, and that of exemplars.
+    random_state : int, RandomState, Generator or None
+        Where the draws come from.
+
+    Returns
+    -------
+    ExemplarSample
+        The rows ``X``, the true ``labels`` and the ``exemplars``.
+
+    Examples
+    --------
+    >>> from countless.datasets import sample_exemplar_model
+    >>> X, labels, exemplars = sample_exemplar_model(50, random_state=0)
+    >>> X.shape, labels[exemplars].tolist() == list(range(len(exemplars)))
+    ((50, 2), True)
+    """
+    from countless.priors import DirichletProcess
+    from countless.priors.hyper import as_generator, check_positive
+
+    check_positive("noise_variance", noise_variance)
+    check_positive("base_variance", base_variance)
+    random = as_generator(random_state)
+    labels = (prior or DirichletProcess()).sample(n_samples, random)
+    # The first row of each cluster in a random order of all.
+    order = random.permutation(n_samples)
+    exemplars = order[np.unique(labels[order], return_index=True)[1]]
+    noise = np.sqrt(noise_variance) * random.standard_normal((n_samples, n_features))
+    noise[exemplars] = 0.0
+    centers = np.sqrt(base_variance) * random.standard_normal((len(exemplars), n_features))
+    return ExemplarSample(centers[labels] + noise, labels, exemplars)

@@ -1,6 +1,7 @@
 """Legal clusterings: what they are worth, the best of all, and moves against a plain loop."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from countless._labels import number_by_appearance
 from countless._threads import open_threads
 from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
 from countless.exemplar.max_product import max_product
+from countless.exemplar.merge import join_clusters
 from countless.exemplar.similarity import full_edges, sparse_edges
 from countless.exemplar.weights import weights_of
 from countless.priors import (
@@ -91,19 +94,20 @@ def test_worth_with_a_dirichlet_process_is_the_paper_s():
     assert found == pytest.approx(expected)
 
 
+def of_labels(S, prior, label):
+    """Return the worth of clusters under the best exemplar of each."""
+    choice = np.empty(len(label), dtype=int)
+    for name in set(label):
+        rows = np.flatnonzero(label == name)
+        choice[rows] = rows[np.argmax(S[np.ix_(rows, rows)].sum(axis=0))]
+    if not np.isfinite(S[np.arange(len(label)), choice]).all():
+        return -np.inf
+    return plain_worth(S, prior, choice)
+
+
 def plain_icm(S, prior, label):
     """Sweep rows over clusters, everything computed anew; return the worth where nothing moves."""
-
-    def of(label):
-        choice = np.empty(len(label), dtype=int)
-        for name in set(label):
-            rows = np.flatnonzero(label == name)
-            choice[rows] = rows[np.argmax(S[np.ix_(rows, rows)].sum(axis=0))]
-        if not np.isfinite(S[np.arange(len(label)), choice]).all():
-            return -np.inf
-        return plain_worth(S, prior, choice)
-
-    value, moved = of(label), True
+    value, moved = of_labels(S, prior, label), True
     while moved:
         moved = False
         for row in range(len(label)):
@@ -112,7 +116,7 @@ def plain_icm(S, prior, label):
             for name in [*dict.fromkeys(label), free]:
                 changed = label.copy()
                 changed[row] = name
-                options.append((of(changed), changed))
+                options.append((of_labels(S, prior, changed), changed))
             best, changed = max(options, key=lambda option: option[0])
             if best > value + 1e-9:
                 value, label, moved = best, changed, True
@@ -151,6 +155,36 @@ def test_results_are_legal_and_mostly_the_best_there_is(name):
     assert optimal >= 9  # these seeds, this many; messages on loops promise no more
 
 
+@settings(max_examples=40)
+@given(
+    st.integers(2, 7),
+    st.integers(0, 10**6),
+    st.sampled_from(sorted(PRIORS)),
+    st.sampled_from([0.0, 0.2]),
+)
+def test_joins_are_the_best_pairs(n, seed, name, missing):
+    S = draw_similarities(n, seed, missing)
+    problem = problem_of(S, PRIORS[name])
+    label, n_joined = join_clusters(problem, np.arange(n))
+    value, expected, joined = of_labels(S, PRIORS[name], np.arange(n)), np.arange(n), 0
+    while True:
+        options = [
+            (of_labels(S, PRIORS[name], merged), merged)
+            for a, b in combinations(set(expected), 2)
+            for merged in [np.where(expected == b, a, expected)]
+        ]
+        best, merged = max(options, key=lambda option: option[0], default=(-np.inf, expected))
+        # From a forbidden number of clusters every join leads nearer to an allowed one.
+        if best <= value + 1e-9:
+            break
+        value, expected, joined = best, merged, joined + 1
+    if np.isfinite(value):
+        assert n_joined == joined
+        np.testing.assert_array_equal(
+            number_by_appearance(label)[1], number_by_appearance(expected)[1]
+        )
+
+
 def test_rows_without_an_edge_to_an_exemplar_are_exemplars():
     S = np.full((4, 4), -np.inf)
     np.fill_diagonal(S, -5.0)
@@ -161,6 +195,21 @@ def test_rows_without_an_edge_to_an_exemplar_are_exemplars():
     assert found.converged
     assert sorted(found.choice[2:]) == [2, 3]
     assert found.choice[0] == found.choice[1]
+
+
+def test_passes_tell_the_best_worth_so_far():
+    heard = []
+    found = max_product(
+        problem_of(draw_similarities(9, 1), None),
+        damping=0.7,
+        max_iter=100,
+        convergence_iter=10,
+        on_pass=lambda *told: heard.append(told),
+    )
+    assert len(heard) == found.n_iter
+    assert heard[-1][1] == len(set(found.choice))
+    values = [value for value, _ in heard if np.isfinite(value)]
+    assert values == sorted(values)
 
 
 def test_settling_takes_the_best_row_of_each_cluster():
@@ -183,7 +232,7 @@ def test_moves_take_any_number_of_threads(n_jobs):
     S = draw_similarities(600, 5)
     label = np.random.default_rng(0).integers(20, size=600)
     with open_threads(n_jobs) as each:
-        problem = problem_of(S, None)._replace(each=each)
+        problem = replace(problem_of(S, None), each=each)
         choice, _, _ = improve(problem, label, 2)
     expected, _, _ = improve(problem_of(S, None), label, 2)
     np.testing.assert_array_equal(choice, expected)

@@ -120,7 +120,7 @@ def plain_iterations(S, weights, damping, row_damping, n_iter):
 
 def run_messages(edges, weights, damping, n_iter, n_jobs=1):
     with open_threads(n_jobs) as each:
-        messages = Messages(Problem(edges, weights, each), 1e4)
+        messages = Messages(Problem(edges, weights, each))
         for _ in range(n_iter):
             messages.update(damping)
         messages.close()

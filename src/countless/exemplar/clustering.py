@@ -7,7 +7,8 @@ weights of the prior.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,12 +25,13 @@ from countless.kernels.exemplars import (
     sweep_rows,
 )
 
-# Moves that gain less than this share of the similarities' sum are rounding.
-ROUNDING = 1e-11
+# Gains below this share of what all similarities span are rounding.
+ROUNDING = 1e-13
 COLUMNS_AT_ONCE = 256
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """Similarities with preferences, the weights of a prior, and threads to work with."""
 
     edges: Edges
@@ -39,6 +41,41 @@ class Problem(NamedTuple):
     @property
     def n(self) -> int:
         return len(self.edges.own)
+
+    @property
+    def is_full(self) -> bool:
+        return not len(self.edges.row_of)
+
+    @cached_property
+    def between(self) -> tuple[float, float]:
+        """The lowest and the highest similarity of a row to another one."""
+        value, own = self.edges.value, self.edges.own
+        if len(value) == len(own):
+            return 0.0, 0.0
+        preference = value[own]
+        other = np.setdiff1d(np.arange(len(own) + 1), own)[0]  # an edge between two rows
+        value[own] = value[other]
+        low, high = float(value.min()), float(value.max())
+        value[own] = preference
+        return low, high
+
+    @cached_property
+    def price(self) -> float:
+        """More than any clustering is worth beyond another."""
+        preference = self.edges.value[self.edges.own]
+        low, high = self.between
+        spread = max(high, float(preference.max())) - min(low, float(preference.min()))
+        return 2.0 * self.n * (spread + 1.0) + self.weights.spread
+
+    @cached_property
+    def finite_weights(self) -> Weights:
+        """The weights, with a price in place of minus infinity."""
+        return self.weights.bounded(self.price)
+
+    @cached_property
+    def rounding(self) -> float:
+        """Gains below this are rounding."""
+        return ROUNDING * self.price
 
 
 def worth(problem: Problem, choice: np.ndarray) -> float:
@@ -95,10 +132,7 @@ def improve(
     if (groups.exemplar[groups.label] < 0).any():
         apart = np.where(groups.exemplar[groups.label] < 0, np.arange(problem.n), -1)
         groups, n_clusters = group(problem, _rename(groups.label, apart))
-    value = problem.edges.value
-    spread = float(value.max()) - float(value.min()) + 1.0
-    weights = problem.weights.bounded(2.0 * problem.n * spread + _reach(problem.weights))
-    least = ROUNDING * (float(np.abs(groups.total[groups.exemplar[groups.label]]).max()) + 1.0)
+    weights, least = problem.finite_weights, problem.rounding
     n_moves, n_iter = -1, 0
     while n_moves and n_iter < max_iter:
         n_clusters, n_moves, _ = sweep_rows(
@@ -114,9 +148,3 @@ def _rename(label: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """Return labels in which rows that are to be apart have names of their own."""
     joined = np.where(apart >= 0, len(label) + apart, label)
     return np.unique(joined, return_inverse=True)[1]
-
-
-def _reach(weights: Weights) -> float:
-    """Return how far apart finite weights are."""
-    finite = [part[np.isfinite(part)] for part in (weights.size, weights.number)]
-    return float(sum(part.max() - part.min() for part in finite))

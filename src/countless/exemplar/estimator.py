@@ -39,7 +39,7 @@ from countless.exemplar.similarity import (
 )
 from countless.exemplar.weights import check_prior, weights_of
 from countless.hard.checks import check_finite, without_repeats
-from countless.hard.parameters import check_counts, is_auto
+from countless.hard.parameters import check_counts, check_flags, is_auto
 from countless.kernels.edges import Edges
 
 AFFINITIES = ("euclidean", "gaussian", "precomputed")
@@ -84,6 +84,10 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     base_variance, base_mean : float, array-like of shape (n_features,), optional
         Of the normal distribution that exemplars come from, for ``affinity='gaussian'``: one
         variance and a mean for each column or for all. By default those of X.
+    refine : bool, default=False
+        After messages have converged, go on with moves of single rows and joins of clusters while
+        they gain. With a prior, or where messages swung, that is done in any case; without, the
+        clusters may then be better than scikit-learn's.
     solver : {'max-product', 'icm'}, default='max-product'
         Messages, or iterated conditional modes: each row in turn goes where that gains most.
     init : {'one', 'singletons'}, default='one'
@@ -156,6 +160,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         noise_variance=None,
         base_variance=None,
         base_mean=None,
+        refine=False,
         solver="max-product",
         init="one",
         random_state=None,
@@ -170,6 +175,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.noise_variance = noise_variance
         self.base_variance = base_variance
         self.base_mean = base_mean
+        self.refine = refine
         self.solver = solver
         self.init = init
         self.random_state = random_state
@@ -261,6 +267,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_prior(self.prior)
         check_counts(self, "max_iter", "convergence_iter")
+        check_flags(self, "refine")
         choices: dict[str, tuple[str, ...]] = {"solver": SOLVERS, "init": STARTS}
         if not callable(self.affinity):
             choices["affinity"] = AFFINITIES
@@ -365,6 +372,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             damping=float(damping),
             max_iter=self.max_iter,
             convergence_iter=self.convergence_iter,
+            refine=self.refine,
             on_pass=on_pass,
         )
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
+from countless.exemplar.clustering import Problem, nearest_exemplars, settle, worth
+from countless.exemplar.merge import polish
 from countless.exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, sort_descending
 from countless.kernels.messages import Maxima, Rows, follow_rows, merge_maxima, pass_columns
@@ -28,7 +29,6 @@ BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
 WATCHED, LONGEST_PERIOD = 60, 20
 # How often damping is raised, each time half of the way to 1.
 RAISES = 3
-ICM_SWEEPS = 100
 
 
 class Found(NamedTuple):
@@ -43,14 +43,14 @@ class Found(NamedTuple):
 class Messages:
     """The messages of all edges, and an iteration that updates them."""
 
-    def __init__(self, problem: Problem, price: float):
+    def __init__(self, problem: Problem):
         self.edges, self.each = problem.edges, problem.each
-        self.weights = problem.weights.bounded(price)
+        self.weights = problem.finite_weights
         n, n_edges = problem.n, len(self.edges.value)
         self.availability = np.zeros_like(self.edges.value)
         self.belief = np.zeros(n)
-        self.gap_alone = price
-        self.negligible = 1e-18 * price / n
+        self.gap_alone = problem.price
+        self.negligible = 1e-18 * problem.price / n
         self.gain, self.cut = _size_table(self.weights)
         self.preference = self.edges.value[self.edges.own].astype(np.float64)
         self.opening = np.full(n, self.weights.number[1])
@@ -123,6 +123,7 @@ def max_product(
     damping: float,
     max_iter: int,
     convergence_iter: int,
+    refine: bool = False,
     on_pass: OnPass = ignore_pass,
 ) -> Found:
     """Cluster by messages; the result is legal whether they converge or not.
@@ -136,29 +137,29 @@ def max_product(
         Iterations at each damping.
     convergence_iter : int
         Iterations after which exemplars that stay the same are final.
+    refine : bool
+        Go on with moves and joins where messages converged without a prior; elsewhere it always
+        does.
     on_pass : callable
         Told the worth of the best clustering so far and the number of exemplars.
     """
-    low, high = off_diagonal_range(problem)
     own = problem.edges.value[problem.edges.own]
     rounding = 8 * np.finfo(own.dtype).eps
-    alike = _equal(low, high, rounding) and _equal(own.min(), own.max(), rounding)
-    if alike and len(problem.edges.value) == problem.n**2:
+    alike = _equal(*problem.between, rounding) and _equal(own.min(), own.max(), rounding)
+    if alike and problem.is_full:
         return Found(_one_or_all(problem), 1, True, damping)
-    spread = max(high, float(own.max())) - min(low, float(own.min()))
-    sizes = problem.weights.size[np.isfinite(problem.weights.size)]
-    price = 2.0 * problem.n * spread + float(np.ptp(sizes))
-    messages = Messages(problem, price)
+    messages = Messages(problem)
     try:
         watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
     finally:
         messages.close()
-    counts_sizes = problem.weights.counts_sizes
-    if watch.converged and not counts_sizes:
+    steady = watch.converged and watch.damping == damping
+    if steady and not problem.weights.counts_sizes:
         choice = settle(problem, np.flatnonzero(watch.exemplars))
+        if refine:
+            choice = polish(problem, choice)
     else:
-        start = watch.best if watch.best is not None else np.zeros(problem.n, dtype=np.int64)
-        choice, _, _ = improve(problem, start, ICM_SWEEPS)
+        choice = polish(problem, watch.best)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
 
 
@@ -171,7 +172,7 @@ class _Watch:
         self.converged = False
         self.n_iter = 0
         self.exemplars = np.zeros(problem.n, dtype=bool)
-        self.best: np.ndarray | None = None
+        self.best = np.zeros(problem.n, dtype=np.int64)  # one cluster, until exemplars are seen
         self.best_worth = -np.inf
         self.unchanged = 0
         self.recent: list[int] = []
@@ -227,19 +228,6 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
             if watch.swings():
                 break
     return watch
-
-
-def off_diagonal_range(problem: Problem) -> tuple[float, float]:
-    """Return the lowest and the highest similarity of a row to another one."""
-    value, own = problem.edges.value, problem.edges.own
-    if len(value) == len(own):
-        return 0.0, 0.0
-    kept = value[own]
-    other = np.setdiff1d(np.arange(len(own) + 1), own)[0]  # any edge that is not a preference
-    value[own] = value[other]
-    low, high = float(value.min()), float(value.max())
-    value[own] = kept
-    return low, high
 
 
 def _equal(low: float, high: float, rounding: float) -> bool:

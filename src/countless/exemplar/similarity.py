@@ -17,7 +17,8 @@ logger = logging.getLogger("countless")
 
 # Entries of a similarity matrix that a thread computes at a time.
 TILE_ENTRIES = 2**20
-NONE = np.empty(0, dtype=np.int32)
+# What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
+SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
 
 Affinity = Callable[[Any, Any], np.ndarray]
 
@@ -71,7 +72,7 @@ def full_edges(values: np.ndarray) -> Edges:
     n = len(values)
     start = np.arange(n + 1, dtype=np.int64) * n
     own = start[:-1] + np.arange(n)
-    return Edges(values.reshape(-1), start, NONE, own, NONE, NONE, NONE)
+    return Edges(values.reshape(-1), start, SHORT, own, LONG, SHORT, LONG)
 
 
 def sparse_edges(matrix: Any) -> Edges:

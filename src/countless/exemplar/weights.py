@@ -34,6 +34,12 @@ class Weights(NamedTuple):
         step = np.diff(self.number)
         return bool(np.allclose(step, step[0], rtol=1e-12, atol=1e-12))
 
+    @property
+    def spread(self) -> float:
+        """How far apart finite weights are."""
+        finite = [part[np.isfinite(part)] for part in (self.size, self.number)]
+        return float(sum(np.ptp(part) for part in finite))
+
     def of(self, sizes: np.ndarray) -> float:
         """Return the log probability of clusters of these sizes and of their exemplars."""
         return float(self.size[sizes].sum() + self.number[len(sizes)] + self.constant)

@@ -23,7 +23,7 @@ from countless.kernels.counts import best_of_others, sort_descending
 
 
 class Rows(NamedTuple):
-    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + correction of (i, j)``."""
+    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + correction(i, j)``."""
 
     share: float
     level: np.ndarray  # (n,)

@@ -1,0 +1,83 @@
+"""Joining whole clusters, each pair under the best exemplar of both, while that gains.
+
+Single rows seldom get from one good cluster to another through the worse ones between. With
+``served[a, j]`` the sum of the similarities of cluster a's rows to j, a pair of clusters is worth
+the largest ``served[a, j] + served[b, j]`` of its rows j: all pairs cost one look at that table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless.exemplar.clustering import Problem, improve
+from countless.exemplar.weights import Weights
+
+# Entries of the table that are held at once: more clusters than that allows are not joined.
+TABLE_ENTRIES = 2**26
+SWEEPS, ROUNDS = 100, 10
+
+
+def polish(problem: Problem, choice: np.ndarray) -> np.ndarray:
+    """Move rows and join clusters until neither gains."""
+    for _ in range(ROUNDS):
+        choice, _, _ = improve(problem, choice, SWEEPS)
+        label, n_joined = join_clusters(problem, choice)
+        if not n_joined:
+            break
+        choice = label
+    return choice
+
+
+def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int]:
+    """Join clusters while a pair gains; return the labels of rows, and how many pairs joined."""
+    n = problem.n
+    _, label = np.unique(choice, return_inverse=True)
+    if int(label.max() + 1) * n > TABLE_ENTRIES:
+        return label, 0
+    served, reached = _tables(problem, label)
+    n_joined = 0
+    while len(served) > 1:
+        pair, gain = _best_pair(served, reached, label, problem.finite_weights)
+        if gain <= problem.rounding:
+            break
+        low, high = sorted(pair)
+        served[low] += served[high]
+        reached[low] += reached[high]
+        keep = np.arange(len(served)) != high
+        served, reached = served[keep], reached[keep]
+        label = np.where(label == high, low, label)
+        label = label - (label > high)
+        n_joined += 1
+    return label, n_joined
+
+
+def _tables(problem: Problem, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of each cluster's similarities to each row, and how many of it have one."""
+    edges, n = problem.edges, problem.n
+    member = sp.csr_array((np.ones(n), (label, np.arange(n))))
+    if problem.is_full:
+        return member @ edges.value.reshape(n, n).T, np.bincount(label)[:, None] * np.ones(n)
+    similarity = sp.csc_array((edges.value, edges.row_of, edges.start), shape=(n, n))
+    stored = sp.csc_array((np.ones(len(edges.value)), edges.row_of, edges.start), shape=(n, n))
+    return (member @ similarity).toarray(), (member @ stored).toarray()
+
+
+def _best_pair(served, reached, label, weights: Weights) -> tuple[tuple[int, int], float]:
+    """Return the pair of clusters that gains most by joining, and what it gains."""
+    size = np.bincount(label)
+    order = np.argsort(label, kind="stable")
+    first = np.concatenate([[0], np.cumsum(size)[:-1]])
+    own = served[label, np.arange(len(label))]
+    complete = (reached == size[:, None]) & (reached[label, np.arange(len(label))] == size[label])
+    under = np.where(complete, served + own, -np.inf)  # a cluster joined to that of j, under j
+    joined = np.maximum.reduceat(under[:, order], first, axis=1)
+    joined = np.maximum(joined, joined.T)
+    alone = np.diagonal(joined) / 2 + weights.size[size]
+    fewer = weights.number[len(size) - 1] - weights.number[len(size)]
+    both = np.minimum(size[:, None] + size, len(label))  # on the diagonal more than there are
+    gain = joined + weights.size[both] - alone[:, None] - alone + fewer
+    np.fill_diagonal(gain, -np.inf)
+    at = int(np.argmax(gain))
+    a, b = divmod(at, len(size))
+    return (a, b), float(gain[a, b])
