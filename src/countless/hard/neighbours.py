@@ -42,7 +42,10 @@ def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.n
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     def work(start, stop):
-        squares = square[start:stop, None] + square - 2.0 * shifted[start:stop] @ shifted.T
+        squares = shifted[start:stop] @ shifted.T
+        squares *= -2
+        squares += square
+        squares += square[start:stop, None]
         squares[np.arange(stop - start), np.arange(start, stop)] = np.inf
         nearest = np.argpartition(squares, min(listed, k - 1), axis=1)[:, : listed + 1]
         found = np.take_along_axis(squares, nearest, axis=1)
@@ -52,6 +55,6 @@ def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.n
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(64, TILE_VALUES // k)
+    step = max(16, TILE_VALUES // k)
     rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
     return neighbours, gaps

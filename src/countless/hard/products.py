@@ -52,10 +52,12 @@ class Products:
         self.basis = self._few_directions() if sketch and frame.by_differences else None
         self.outside = 0.0  # the farthest that a center lies outside the span of the basis
         if self.basis is not None:
-            # In float64, so that only the rest of a row is rounded.
-            slope = self.slope.astype(np.float64)
-            whole = np.einsum("ij,ij->i", slope, slope)
-            self.slope = _with_rest(slope @ self.basis, whole).astype(np.float32)
+            self.slope = np.concatenate(
+                [
+                    _seen(self.slope[at : at + MANY_CENTERS], self.basis)
+                    for at in range(0, len(self.slope), MANY_CENTERS)
+                ]
+            )
             self.outside = float(self.slope[:, -1].max()) / 2
             self.basis = self.basis.astype(np.float32)
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
@@ -99,12 +101,22 @@ class Products:
         """Return the main directions of the centers, if few hold nearly all of their variance."""
         if len(self.slope) < max(MANY_CENTERS, 2 * self.frame.n_features):
             return None
-        spread, directions = np.linalg.eigh(self.slope.T.astype(np.float64) @ self.slope)
+        scatter = np.zeros((self.frame.n_features, self.frame.n_features))
+        for at in range(0, len(self.slope), MANY_CENTERS):
+            part = self.slope[at : at + MANY_CENTERS].astype(np.float64)
+            scatter += part.T @ part
+        spread, directions = np.linalg.eigh(scatter)
         outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
         n_directions = int(np.count_nonzero(~outside))
         if FEWER * (n_directions + 1) > self.frame.n_features:
             return None
         return directions[:, -n_directions:]
+
+
+def _seen(slope: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return what a basis sees of centers, in float64 so that only the rest of a row is rounded."""
+    slope = slope.astype(np.float64)
+    return _with_rest(slope @ basis, np.einsum("ij,ij->i", slope, slope)).astype(np.float32)
 
 
 def _with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:

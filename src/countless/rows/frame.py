@@ -139,9 +139,11 @@ class Frame(NamedTuple):
         if centers is None:
             energy = self.energy(summary)
         else:
-            weight, total = self.floats(summary)
-            slope, offset = self.divergence.slope_offset(centers - self.origin)
-            energy = weight * offset - np.einsum("ij,ij->i", total, slope)
+            energy = np.empty(len(centers))
+            for part in self._chunks(len(centers)):
+                weight, total = self.floats(summary.take(part))
+                slope, offset = self.divergence.slope_offset(centers[part] - self.origin)
+                energy[part] = weight * offset - np.einsum("ij,ij->i", total, slope)
         return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
 
     def centers(self, values: np.ndarray) -> Points | Linear:

@@ -31,7 +31,7 @@ from countless.hard.checks import check_finite
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp.algorithm2 import SharedClustering, algorithm2
 from countless.hard.hdp.choice import assign_groups
-from countless.hard.hdp.groups import Groups, check_groups
+from countless.hard.hdp.groups import Groups, check_groups, number_inside
 from countless.hard.hdp.penalties import HDPPenalties, hdp_penalties
 from countless.hard.hdp.refine import refine
 from countless.hard.hdp.rows import open_grouped
@@ -337,17 +337,11 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.cluster_centers_ = found.centers[by_appearance]
         self.n_clusters_ = len(by_appearance)
         self.groups_ = groups.names
-        self.n_local_clusters_ = np.bincount(found.local_group, minlength=groups.n_groups)
         self.group_clusters_ = np.zeros((groups.n_groups, self.n_clusters_), dtype=bool)
         self.group_clusters_[groups.number, self.labels_] = True
-        # Locals in order of appearance, less the first one of their group in that order.
-        names, local = number_by_appearance(found.local_labels)
-        group = found.local_group[names]
-        inside = np.empty(len(names), dtype=np.int32)
-        order = np.argsort(group, kind="stable")
-        sizes = np.bincount(group, minlength=groups.n_groups)
-        inside[order] = np.arange(len(names)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        self.local_labels_ = inside[local]
+        self.local_labels_, self.n_local_clusters_ = number_inside(
+            groups.number, found.local_labels
+        )
         self.local_penalty_, self.global_penalty_ = penalties
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)

@@ -55,6 +55,27 @@ def check_groups(groups: Any, n_rows: int) -> Groups:
         raise ValueError(f"groups must hold labels that can be compared: {error}") from error
 
 
+def number_inside(group: np.ndarray, local: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number local clusters by first appearance inside each group, and count them.
+
+    Parameters
+    ----------
+    group : ndarray of int of shape (n_rows,)
+        The group of each row, 0, 1, ..., all of which occur.
+    local : ndarray of int of shape (n_rows,)
+        The local cluster of each row; one number never means clusters of two groups.
+    """
+    names, cell = number_by_appearance(local)
+    owner = np.empty(len(names), dtype=np.int64)
+    owner[cell] = group
+    sizes = np.bincount(owner)
+    inside = np.empty(len(names), dtype=np.int32)
+    # In order of appearance, less the first one of their group in that order.
+    order = np.argsort(owner, kind="stable")
+    inside[order] = np.arange(len(names)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return inside[cell], sizes
+
+
 class Cells(NamedTuple):
     """The pairs (group, global) that have rows: local clusters, when each pair is one.
 
