@@ -23,6 +23,8 @@ SWEEPS_BEFORE_REFRESH = 100
 # Each sweep moves so many hyperparameters of the model, chosen at random: a move costs as much
 # whichever it is, and a wide table has many.
 MOVED_AT_ONCE = 4
+# Splits and merges that are tried after each sweep: more of them while a chain finds its way.
+N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 
 
 class Draw(NamedTuple):
@@ -51,8 +53,8 @@ class PartitionChain:
         Where all draws come from.
     sampler : {'collapsed', 'uncollapsed'}
         Whether a sweep integrates the parameters of clusters out or draws them.
-    n_tries : int
-        Splits and merges that are tried after each sweep.
+    split_merge : bool
+        Whether splits and merges are tried after each sweep.
     sample_hyper : bool
         Whether hyperparameters of the model that were not given are drawn.
     """
@@ -66,11 +68,11 @@ class PartitionChain:
         random: np.random.Generator,
         *,
         sampler: str = "collapsed",
-        n_tries: int = 10,
+        split_merge: bool = True,
         sample_hyper: bool = True,
     ) -> None:
         self.model, self.believed, self.rows, self.random = model, prior, rows, random
-        self._sweep, self._n_tries = SWEEPS[sampler], n_tries
+        self._sweep, self._split_merge = SWEEPS[sampler], split_merge
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self._n_swept = 0
         self.partition = partition_of(model, rows, labels)
@@ -97,8 +99,9 @@ class PartitionChain:
             self.partition = partition_of(self.model, self.rows, self.partition.labels)
         state = (self.model, self.rows, self.tables, self.random)
         self.partition = self._sweep(self.partition, *state)
-        if self._n_tries:
-            self.partition = split_and_merge(self.partition, *state, self._n_tries)
+        if self._split_merge:
+            n_tries = EARLY_TRIES if self._n_swept <= EARLY_SWEEPS else N_TRIES
+            self.partition = split_and_merge(self.partition, *state, n_tries)
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""

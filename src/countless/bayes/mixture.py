@@ -34,8 +34,6 @@ from countless.models.named import as_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
-# Splits and merges that are tried after each sweep.
-N_TRIES = 10
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
 # Chains whose R-hat is above this disagree.
@@ -250,8 +248,8 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
                 labels,
                 generator,
                 sampler=self.sampler,
-                n_tries=N_TRIES if self.split_merge else 0,
-                sample_hyper=self.sample_hyper,
+                split_merge=bool(self.split_merge),
+                sample_hyper=bool(self.sample_hyper),
             )
             for generator in random.spawn(self.n_chains)
         ]

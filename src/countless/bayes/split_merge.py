@@ -1,10 +1,10 @@
 """Whole clusters split in two or joined, accepted so that the posterior stays as it is.
 
-A split of the cluster of rows i and j is proposed as Jain and Neal do [1]_: its rows are shared out
-between i and j in a way that does not depend on how they are now, and the Gibbs scan after that is
-the proposal. A merge asks how probable the present two clusters would have been as a split. They
-share out at random; here rows are taken one after the other in random order, each by its
-probability given those before it [2]_, and a few scans follow: this tells clusters apart at once.
+A split of the cluster of rows i and j shares its other rows out between the two, one after the other
+in random order, each by its probability given those before it [2]_. Half of the time this is the
+proposal: as the pieces grow their own way, it comes back to clusters that overlap. Half of the time
+it is where some Gibbs scans start, the last of which is the proposal [1]_: this sorts out clusters
+that lie apart. A merge asks how probable the present two clusters would have been as a split.
 
 Which two rows is ours. Half of the time they are of one cluster: any i, and any j of its cluster.
 Half of the time the second is of another cluster, chosen by the square root of what joining the two
@@ -24,15 +24,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from countless.bayes.collapsed import NO_TARGET, Partition
 from countless.kernels.gibbs import sweep
 from countless.models import BoundModel
 from countless.priors import Tables
 
-# Scans between the first sharing out and the proposal.
-LAUNCH_SCANS = 3
+# Scans between the first sharing out and the proposal, where it is not the proposal itself.
+LAUNCH_SCANS = 2
 # Sharing out opens no clusters.
 _CLOSED = np.empty(0)
 
@@ -92,7 +91,7 @@ def _split(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | No
     gains = _gains(data, old, marginals, whole, first)
     gains[whole] = joined  # in place of the cluster there would be the other piece
     log_ratio = opening[k] - size[1] - joined - pieces.log_proposed
-    log_ratio += 0.5 * joined - logsumexp(0.5 * gains)
+    log_ratio += 0.5 * joined - _log_sum(0.5 * gains)
     log_ratio += np.log((count - 1) / pieces.sizes[1])
     if not _log_uniform(data.random) < log_ratio:
         return None
@@ -112,9 +111,9 @@ def _merge(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | No
     i = data.random.integers(len(data.rows))
     a = old.labels[i]
     gains = _gains(data, old, marginals, a, (old.statistics[a], old.sizes[a], marginals[a]))
-    log_sum = logsumexp(0.5 * gains)
-    if log_sum == -np.inf:
+    if np.isneginf(gains).all():
         return None
+    log_sum = _log_sum(0.5 * gains)
     b = int(np.searchsorted(np.cumsum(np.exp(0.5 * gains - log_sum)), data.random.random()))
     b = min(b, k - 1)
     count = old.sizes[a] + old.sizes[b]
@@ -156,28 +155,25 @@ def _gains(data, old, marginals, own, piece) -> np.ndarray:
 
 def _share_out(data: _Data, i, j, members: np.ndarray, second: np.ndarray | None) -> _Pieces:
     """Share out rows between i and j; in the last scan as ``second`` says, where it is given."""
-    rest = data.random.permutation(members[(members != i) & (members != j)])
-    side = np.full(len(data.rows), -1, dtype=np.int32)
+    model, rows, tables, random = data
+    rest = random.permutation(members[(members != i) & (members != j)])
+    side = np.full(len(rows), -1, dtype=np.int32)
     side[i], side[j] = 0, 1
-    clusters = data.model.clusters(2, data.model.statistics(data.rows[[i, j]], np.array([0, 1])))
+    clusters = model.clusters(2, model.statistics(rows[[i, j]], np.array([0, 1])))
     sizes = np.ones(2, dtype=np.int64)
-    log_proposed = 0.0
-    for scan in range(LAUNCH_SCANS + 2):
-        forced = second is not None and scan == LAUNCH_SCANS + 1
+    n_scans = 1 if random.random() < 0.5 else 2 + LAUNCH_SCANS
+    for scan in range(1, n_scans + 1):
+        forced = second is not None and scan == n_scans
         target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
         _, log_proposed, _ = sweep(
-            clusters,
-            sizes,
-            data.rows,
-            rest,
-            0,
-            side,
-            target,
-            data.tables.join,
-            _CLOSED,
-            data.random,
+            clusters, sizes, rows, rest, 0, side, target, tables.join, _CLOSED, random
         )
     return _Pieces(side, sizes, clusters.statistics, log_proposed)
+
+
+def _log_sum(logs: np.ndarray) -> float:
+    highest = logs.max()
+    return float(highest + np.log(np.exp(logs - highest).sum()))
 
 
 def _log_uniform(random: np.random.Generator) -> float:
