@@ -16,6 +16,9 @@ from scipy.special import gammaln
 
 from countless.priors.hyper import slice_sample
 
+# A fitted hyperparameter is within so many standard deviations of the center of its prior.
+FARTHEST = 20.0
+
 
 class InverseGamma(NamedTuple):
     """A prior for a variance: one over it is gamma distributed.
@@ -100,11 +103,16 @@ def climb(
             hyper.free
         ]
 
+    # A step may overshoot, but not to where a scale is nothing or infinite.
+    start, reach = hyper.value[hyper.free], FARTHEST * hyper.spread[hyper.free]
+    center = hyper.center[hyper.free]
+    lowest, highest = np.minimum(center - reach, start), np.maximum(center + reach, start)
     found = minimize(
         downhill,
-        hyper.value[hyper.free],
+        start,
         jac=True,
         method="L-BFGS-B",
+        bounds=np.column_stack([lowest, highest]),
         options={"maxiter": max_iter},
     )
     return _with_free(hyper, found.x)
