@@ -29,6 +29,9 @@ class Method:
     key_parameter: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
     takes: str = "rows"  # or "edges", of a graph
+    # Parameters with which it takes dissimilarities of rows, or similarities made of them, and how.
+    pairs: Mapping[str, Any] | None = None
+    similarity: str | None = None
 
     def load(self) -> type:
         """Import the class."""
@@ -81,6 +84,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
                 "merges the closest clusters until k are left; you choose k",
                 "n_clusters",
                 {"n_clusters": _K},
+                pairs={"metric": "precomputed", "linkage": "average"},
             ),
             Method(
                 "spectral",
@@ -89,6 +93,8 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
                 "k-means on the eigenvectors of a similarity graph; you choose k",
                 "n_clusters",
                 {"n_clusters": _K},
+                pairs={"affinity": "precomputed"},
+                similarity="exponential",
             ),
             Method(
                 "hdbscan",
@@ -98,6 +104,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
                 "min_cluster_size",
                 # The default of scikit-learn 1.10; earlier ones warn unless it is said.
                 {"copy": True},
+                pairs={"metric": "precomputed"},
             ),
         )
     }

@@ -68,11 +68,17 @@ class Data(NamedTuple):
     plan: Plan
     weight: np.ndarray | None
     groups: np.ndarray | None = None
+    pairs: np.ndarray | None = None  # how different or alike rows are, where a metric was named
 
     @property
     def matrix(self) -> np.ndarray:
         """The rows to cluster."""
         return self.plan.prepared.matrix
+
+    @property
+    def given(self) -> np.ndarray:
+        """What the estimator is given."""
+        return self.matrix if self.pairs is None else self.pairs
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -220,15 +226,29 @@ def looks_like_groups(name: str, column: Column) -> bool:
 
 
 def prepare_data(
-    screen: Screen, table: Table, roles: Roles, *, gaps: str, scale: bool | None, divergence: Any
+    screen: Screen,
+    table: Table,
+    roles: Roles,
+    *,
+    gaps: str,
+    scale: bool | None,
+    divergence: Any,
+    metric: str | None = None,
 ) -> Data:
     """Prepare a table that was read, and say what was done."""
+    from .measure import ANY_COLUMNS, compared_as_they_are
+
+    as_they_are = metric in ANY_COLUMNS
+    if as_they_are and gaps == "error":
+        gaps = "impute"  # for the description of clusters alone; the metric leaves gaps out
     if scale is None:
         scale = not table.uniform and divergence == "sqeuclidean"
     with screen.step("prepare", "preparing the columns"):
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)
         plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
+    if as_they_are:
+        plan = plan._replace(columns=compared_as_they_are(plan.columns, str(metric)))
     rows = plan.prepared.rows
     groups = None
     if roles.group:

@@ -41,13 +41,18 @@ class FarData:
     source: Source
     roles: Roles
     survey: Survey
-    matrix: Any  # what an estimator is given: a path or a Dask array
+    matrix: Any  # a path or a Dask array
     visit: Callable[[Any], Visit]  # of labels, for `summarize_clusters`
     pieces: Callable[[Any], Iterator[np.ndarray]]  # of labels, from first to last
     sha256: str | None
     home: str
 
     groups = None
+
+    @property
+    def given(self) -> Any:
+        """What the estimator is given."""
+        return self.matrix
 
     @property
     def weight(self) -> np.ndarray | None:

@@ -27,6 +27,14 @@ BLOCK_ROWS = 10_000
     help="The price of one cluster; auto, the default, reads it from the data.",
 )
 @click.option(
+    "--metric",
+    type=click.Choice(["mixed", "hamming", "euclidean", "sqeuclidean", "cityblock", "correlation"]),
+    metavar="NAME",
+    help="For methods that take pairs of rows: how different two rows are. mixed takes columns of "
+    "any kind as they are and leaves gaps out; also hamming, euclidean, sqeuclidean, cityblock, "
+    "correlation.",
+)
+@click.option(
     "--set",
     "settings",
     metavar="KEY=VALUE",
@@ -105,6 +113,11 @@ def fit(data: str, **options: Any) -> None:
         raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
     if options["block_rows"] and not options["stream"]:
         raise InputError("--block-rows is for --stream")
+    metric = options["metric"]
+    if metric:
+        from .measure import pairs_parameters
+
+        parameters = pairs_parameters(method, parameters)
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     graph = METHODS[method].takes == "edges"
     if plot:
@@ -136,6 +149,11 @@ def fit(data: str, **options: Any) -> None:
         )
     divergence = getattr(estimator, "divergence", "sqeuclidean")
     with open_data(screen, choices, options, divergence) as prepared:
+        if metric:
+            from .measure import with_pairs
+
+            with screen.step("compare", "comparing all rows"):
+                prepared = with_pairs(prepared, metric, METHODS[method], options["jobs"])
         run(screen, prepared, estimator, request)
 
 

@@ -266,7 +266,7 @@ def open_data(
 
         with screen.step("read", f"reading {choices.reading.source}"):
             table, roles = choices.read()
-        yield prepare_data(screen, table, roles, **settings)
+        yield prepare_data(screen, table, roles, **settings, metric=options.get("metric"))
         return
     from .far import open_far
 

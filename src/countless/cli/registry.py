@@ -16,6 +16,23 @@ ESTIMATORS: Mapping[str, Method] = {
         "a tree of merges that are tests of one cluster against many, cut where they fail",
         "alpha",
     ),
+    "bisecting": Method(
+        "bisecting",
+        "countless.tree.divisive",
+        "DivisiveClustering",
+        "k-means by splitting one cluster in two, again and again, as often as the data asks for",
+        "max_diameter",
+        {"method": "bisecting"},
+    ),
+    "diana": Method(
+        "diana",
+        "countless.tree.divisive",
+        "DivisiveClustering",
+        "a tree from the top: the rows least like the others leave, until a gap says stop",
+        "max_diameter",
+        {"method": "diana"},
+        pairs={"metric": "precomputed"},
+    ),
     "dp-means": Method(
         "dp-means",
         "countless.hard.dp_means",
@@ -44,6 +61,8 @@ ESTIMATORS: Mapping[str, Method] = {
         "KernelDPMeans",
         "the same in the feature space of a kernel; memory grows with the square of the rows",
         "penalty",
+        pairs={"kernel": "precomputed"},
+        similarity="inner",
     ),
     "kernel-hdp-means": Method(
         "kernel-hdp-means",
@@ -51,6 +70,25 @@ ESTIMATORS: Mapping[str, Method] = {
         "KernelHDPMeans",
         "the same for several data sets that share clusters",
         "global_penalty",
+        pairs={"kernel": "precomputed"},
+        similarity="inner",
+    ),
+    "linkage": Method(
+        "linkage",
+        "countless.tree.divisive",
+        "LinkageClustering",
+        "a tree from the bottom: average linkage or another of SciPy's, cut at its widest gap",
+        "method",
+        pairs={"metric": "precomputed"},
+    ),
+    "mst": Method(
+        "mst",
+        "countless.tree.divisive",
+        "DivisiveClustering",
+        "shapes that hang together: the longest edges of the minimum spanning tree are cut",
+        "max_diameter",
+        {"method": "mst"},
+        pairs={"metric": "precomputed"},
     ),
     "spectral-dp-means": Method(
         "spectral-dp-means",
@@ -58,6 +96,8 @@ ESTIMATORS: Mapping[str, Method] = {
         "SpectralDPMeans",
         "shapes that hang together, by the eigenvectors of a graph of nearest neighbours",
         "penalty",
+        pairs={"kernel": "precomputed"},
+        similarity="exponential",
     ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}

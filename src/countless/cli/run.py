@@ -86,7 +86,7 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
             follow(estimator, say, data.shape)
         try:
             with _resuming(screen, estimator):
-                return estimator.fit_predict(data.matrix, **extra)
+                return estimator.fit_predict(data.given, **extra)
         except (ValueError, MemoryError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
 

@@ -59,16 +59,16 @@ def read_columns(
     Parameters
     ----------
     X : data frame or array-like of shape (n_rows, n_columns)
-        pandas, polars or PyArrow frames, or anything NumPy takes. Ordered categories (pandas) and
-        enumerations (polars) are ordinal, other text, categories and truth values categorical.
+        pandas, polars or PyArrow frames, a list of `Column`, or anything NumPy takes. Ordered
+        categories (pandas) and enumerations (polars) are ordinal, other text, categories and truth
+        values categorical.
     kinds : mapping, optional
         'numeric', 'ordinal', 'categorical', or the levels of an ordinal column in order, by the
         column's name (its number in an array), for columns that are not what they look like.
     every : {'numeric', 'ordinal', 'categorical'}, optional
         What all columns are.
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    columns = _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
+    columns = _columns_of(X)
     if not columns or not len(columns[0].cells):
         raise ValueError("X holds no row" if columns else "X holds no column")
     if every is not None:
@@ -79,6 +79,13 @@ def read_columns(
             raise ValueError(f"kinds names column {name!r}, which X does not have")
         columns[at] = _retold(columns[at], kind)
     return columns
+
+
+def _columns_of(X: Any) -> list[Column]:
+    if isinstance(X, list) and X and isinstance(X[0], Column):
+        return list(X)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
 
 
 def numbers_of(column: Column, levels: tuple | None) -> np.ndarray:

@@ -63,16 +63,14 @@ def _lay_out(
     waiting = [0] if len(rows[0]) > 1 or not parts else []
     while waiting:
         node = waiting.pop()
-        start, size = len(order), len(rows[node])
+        at, size = len(order), len(rows[node])
         if node in parts:
             first, second = parts[node]
-            splits.append((start, start + len(rows[first]), start + size, height[node]))
+            splits.append((at, at + len(rows[first]), at + size, height[node]))
             waiting += [second, first]
         else:
-            splits += [
-                (start + i, start + i + 1, start + size, height[node]) for i in range(size - 1)
-            ]
+            splits += [(at + i, at + i + 1, at + size, height[node]) for i in range(size - 1)]
             order += rows[node].tolist()
-    start_, middle, stop, heights = zip(*splits, strict=True) if splits else ((), (), (), ())
-    places = (np.array(part, dtype=np.int64) for part in (order, start_, middle, stop))
-    return Splits(*places, np.array(heights, dtype=np.float64))
+    places = np.array(splits).reshape(-1, 4)
+    start, middle, stop = places[:, :3].T.astype(np.int64)
+    return Splits(np.array(order, dtype=np.int64), start, middle, stop, places[:, 3])

@@ -1,0 +1,79 @@
+"""``--metric``: the rows of a table as dissimilarities, for methods that take pairs of rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..baselines import Method
+from ..dissimilarity import dissimilarities, to_similarity
+from ..dissimilarity.cells import CATEGORICAL, NUMERIC, Column
+from ..io.errors import InputError
+from ..io.plan import ColumnReport
+from ..io.table import Numbers, Table
+from .data import Data, in_table_terms
+from .far import FarData
+from .registry import METHODS
+
+ANY_COLUMNS = ("mixed", "hamming")  # what compares cells as they are, and leaves gaps out
+
+
+def pairs_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with which a method takes pairs of rows, or say which methods do."""
+    pairs = METHODS[method].pairs
+    if pairs is None:
+        able = ", ".join(name for name, known in METHODS.items() if known.pairs is not None)
+        raise InputError(f"--metric is for {able}; {method} compares rows in its own way")
+    for name, value in pairs.items():
+        if value == "precomputed" and name in given:
+            raise InputError(f"--metric says what is compared; leave out --set {name}")
+    return {**pairs, **given}
+
+
+def with_pairs(data: Data | FarData, metric: str, method: Method, jobs: int | None) -> Data:
+    """Return data whose estimator is given what it takes of all pairs of rows."""
+    if not isinstance(data, Data):
+        raise InputError("--metric compares all rows: leave the table in memory")
+    X: Any = data.matrix
+    if metric in ANY_COLUMNS:
+        used = [column.name for column in data.columns if column.used]
+        X = [_column(data.table, name, data.rows) for name in used]
+    try:
+        pairs = dissimilarities(X, metric=metric, n_jobs=jobs)
+    except (ValueError, MemoryError) as error:
+        features = data.preparation.features()
+        raise InputError(in_table_terms(str(error), data.rows, features)) from error
+    return data._replace(
+        pairs=to_similarity(pairs, method.similarity) if method.similarity else pairs
+    )
+
+
+def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[ColumnReport]:
+    """Say how columns are compared that no matrix is made of.
+
+    Examples
+    --------
+    >>> column = ColumnReport("age", "numeric", 2, None, True, "standardised; gaps filled with 40")
+    >>> compared_as_they_are([column], "mixed")[0].done
+    'difference over range; gaps left out'
+    """
+    ranges = {"numeric"} if metric == "mixed" else set()
+    return [
+        column._replace(
+            done=("difference over range" if column.kind in ranges else "equal or not")
+            + ("; gaps left out" if column.n_gaps else "")
+        )
+        if column.used
+        else column
+        for column in columns
+    ]
+
+
+def _column(table: Table, name: str, rows: np.ndarray) -> Column:
+    """Return some rows of a column as the dissimilarities take it."""
+    column = table.columns[name]
+    if isinstance(column, Numbers):
+        return Column(name, NUMERIC, column.values[rows].astype(np.float64))
+    words = table.words(name)
+    levels = np.array([*words.levels, None], dtype=object)  # the code -1 of a gap finds None
+    return Column(name, CATEGORICAL, levels[words.codes[rows]])
