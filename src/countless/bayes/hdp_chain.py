@@ -119,8 +119,12 @@ class SharedChain:
         self.model = self.model.sample_hyper(self.seating.statistics, self.random, chosen)
 
     def log_joint(self) -> float:
-        """Return the log density of rows, clusters, weights and all parameters that are drawn."""
+        """Return the log density of rows, clusters, weights and all parameters that are drawn.
+
+        Weights are measured by the logs of their ratios, in which their density has no poles.
+        """
         total = float(self.model.log_marginal(self.seating.statistics).sum())
+        total += np.log(self.seating.weights).sum()
         total += log_seating(self.seating, self.at) + self.believed.log_density(self.at)
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln
 
 from countless.bayes.collapsed import NO_TARGET
 from countless.bayes.hdp_seating import Concentrations, Seating, count_cells, log_rising
@@ -80,7 +80,7 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     gains = _gains(data, old, marginals, whole, pieces.statistics[0], own[0])
     gains[whole] = joined  # in place of the cluster there would be the other piece
     log_ratio = _log_apart(data, pieces.counts, weight, share) - joined - pieces.log_proposed
-    log_ratio += 0.5 * joined - logsumexp(0.5 * gains)
+    log_ratio += 0.5 * joined - np.logaddexp.reduce(0.5 * gains)
     log_ratio += np.log((len(members) - 1) / pieces.counts[:, 1].sum())
     if not -data.random.exponential() < log_ratio:
         return None
@@ -102,7 +102,7 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     i = data.random.integers(len(data.rows))
     a = old.labels[i]
     gains = _gains(data, old, marginals, a, old.statistics[a], marginals[a])
-    log_sum = logsumexp(0.5 * gains)
+    log_sum = np.logaddexp.reduce(0.5 * gains)
     b = int(np.searchsorted(np.cumsum(np.exp(0.5 * gains - log_sum)), data.random.random()))
     b = min(b, old.n_clusters - 1)
     counts, weight = old.counts[:, [a, b]], old.weights[a] + old.weights[b]
