@@ -248,9 +248,12 @@ class Posterior:
         >>> found.r_hat < 1.01, found.effective_size > 400
         (True, True)
         """
-        scalars = {name: draws for name, draws in self.parameters.items() if draws.ndim == 2}
-        named = {"n_clusters": self.n_clusters, "log_joint": self.log_joint, **scalars}
-        return {name: diagnose(draws) for name, draws in named.items()}
+        return {name: diagnose(draws) for name, draws in self.scalars().items()}
+
+    def scalars(self) -> dict[str, np.ndarray]:
+        """Return what is one number a draw by its name: k, the log joint and such parameters."""
+        single = {name: draws for name, draws in self.parameters.items() if draws.ndim == 2}
+        return {"n_clusters": self.n_clusters, "log_joint": self.log_joint, **single}
 
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ takes them; needs ``pip install 'countless[bayes]'``.

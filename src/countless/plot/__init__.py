@@ -1,7 +1,21 @@
 """Pictures, with matplotlib: ``pip install 'countless[plot]'``."""
 
+from countless.plot.cluster_count import ClusterCountDisplay
+from countless.plot.components import ComponentsDisplay
 from countless.plot.dendrogram import DendrogramDisplay
 from countless.plot.heatmap import HeatmapDisplay
 from countless.plot.path import PenaltyPathDisplay
+from countless.plot.similarity import SimilarityDisplay
+from countless.plot.stability import StabilityDisplay
+from countless.plot.trace import TraceDisplay
 
-__all__ = ["DendrogramDisplay", "HeatmapDisplay", "PenaltyPathDisplay"]
+__all__ = [
+    "ClusterCountDisplay",
+    "ComponentsDisplay",
+    "DendrogramDisplay",
+    "HeatmapDisplay",
+    "PenaltyPathDisplay",
+    "SimilarityDisplay",
+    "StabilityDisplay",
+    "TraceDisplay",
+]

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from countless.hard.penalty import PenaltyPath, Plateau
+from countless.plot.style import CHOSEN, LINE, axes_for
+from countless.plot.style import PALE as RIVAL
 
-LINE = "#1f3b57"
-CHOSEN = "#e07b39"
-RIVAL = "#8fa3b5"
 # Rivals that are shown, and the score they need relative to the chosen plateau's.
 N_RIVALS = 2
 RIVAL_SCORE = 0.15
@@ -71,13 +70,7 @@ class PenaltyPathDisplay:
 
     def plot(self, *, ax: Any = None) -> PenaltyPathDisplay:
         """Draw the path and keep what was drawn."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib: pip install 'countless[plot]'") from error
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+        ax = axes_for(ax, 7.2, 4.0)
         self.ax_, self.figure_ = ax, ax.figure
         best, *others = self.path.plateaus
         penalty, n_clusters = self._steps()

@@ -1,0 +1,94 @@
+"""How sure the number of clusters is: its posterior, and the range that holds most of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from countless.bayes.posterior import Posterior
+from countless.plot.style import CHOSEN, PALE, axes_for
+
+# With more bars than these, numbers over them would run into each other.
+MOST_NUMBERS = 10
+
+
+class ClusterCountDisplay:
+    """How probable each number of clusters is; the credible range in another color.
+
+    Use `from_estimator` or `from_posterior` to make one.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    prob : float, default=0.95
+        What the credible range holds.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : matplotlib BarContainer
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from countless.bayes.posterior import Posterior
+    >>> from countless.plot import ClusterCountDisplay
+    >>> posterior = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]])
+    >>> ClusterCountDisplay.from_posterior(posterior).ax_.get_xlabel()
+    'number of clusters'
+    """
+
+    def __init__(self, posterior: Posterior, prob: float = 0.95):
+        self.posterior = posterior
+        self.prob = prob
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **options: Any) -> ClusterCountDisplay:
+        """Draw the posterior of k of a fitted estimator; options as in `from_posterior`."""
+        return cls.from_posterior(estimator.posterior_, **options)
+
+    @classmethod
+    def from_posterior(
+        cls, posterior: Posterior, *, prob: float = 0.95, ax: Any = None
+    ) -> ClusterCountDisplay:
+        """Draw the posterior of k.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        prob : float, default=0.95
+            What the credible range holds.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        ClusterCountDisplay
+        """
+        return cls(posterior, prob).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ClusterCountDisplay:
+        """Draw the bars and keep what was drawn."""
+        low, high = self.posterior.n_clusters_interval(self.prob)
+        share = self.posterior.n_clusters_distribution()
+        k = np.arange(int(np.flatnonzero(share)[0]), len(share))
+        ax = axes_for(ax, 5.4, 3.2)
+        self.ax_, self.figure_ = ax, ax.figure
+        colors = [CHOSEN if low <= count <= high else PALE for count in k]
+        self.bars_ = ax.bar(k, share[k], color=colors, width=0.8)
+        if len(k) <= MOST_NUMBERS:
+            ax.bar_label(self.bars_, [f"{s:.2f}" for s in share[k]], fontsize="small", padding=2)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlim(k[0] - 1, k[-1] + 1)
+        ax.set_ylim(0, 1.12 * share.max())
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_xlabel("number of clusters")
+        ax.set_ylabel("posterior probability")
+        span = f"{low}" if low == high else f"{low} to {high}"
+        # Ranges of whole numbers often hold more than was asked for.
+        held = share[low : high + 1].sum()
+        ax.set_title(f"{span} clusters with probability {held:.2f}", loc="right", fontsize="small")
+        return self
