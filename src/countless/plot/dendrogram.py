@@ -11,21 +11,9 @@ import numpy as np
 from scipy.cluster.hierarchy import dendrogram
 
 from countless._labels import check_labels, number_by_appearance
+from countless.plot.style import COLORS, LINE, need_pyplot
 
-COLORS = (
-    "#c8553d",
-    "#2d7d9a",
-    "#7a9e3f",
-    "#8f6fb0",
-    "#d59a2c",
-    "#4f5d75",
-    "#b5577f",
-    "#3d8b74",
-    "#a0744a",
-    "#6b8fc9",
-)
 ABOVE = "#8a8f94"  # branches that join clusters
-LINE = "#1f3b57"
 
 
 class DendrogramDisplay:
@@ -269,15 +257,6 @@ def tree_of(estimator: Any) -> tuple[DendrogramDisplay, np.ndarray]:
     first = np.unique(leaf, return_index=True)[1]
     log_odds = getattr(estimator, "log_merge_odds_", None)
     return DendrogramDisplay(estimator.linkage_matrix_, estimator.labels_[first], log_odds), leaf
-
-
-def need_pyplot() -> Any:
-    """Return matplotlib's interface, or say how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'countless[plot]'") from error
-    return plt
 
 
 def _of_leaves(name: str, values: Any, n: int) -> np.ndarray:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from countless.plot.dendrogram import COLORS, DendrogramDisplay, need_pyplot, tree_of
+from countless.plot.dendrogram import DendrogramDisplay, tree_of
+from countless.plot.style import COLORS, need_pyplot
 
 
 class HeatmapDisplay:
