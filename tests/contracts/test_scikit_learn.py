@@ -3,7 +3,9 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from countless import (
+    AffinityPropagation,
     BayesianHierarchicalClustering,
+    CrossCat,
     DivisiveClustering,
     DPMeans,
     GraphDPMeans,
@@ -24,7 +26,9 @@ WEIGHTED = {
     "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
 }
 EXPECTED_FAILURES = {
+    "AffinityPropagation": {},
     "BayesianHierarchicalClustering": {},
+    "CrossCat": {},
     "DPMeans": WEIGHTED,
     "DivisiveClustering": {},
     "GraphDPMeans": {
@@ -40,7 +44,9 @@ EXPECTED_FAILURES = {
 
 @parametrize_with_checks(
     [
+        AffinityPropagation(),
         BayesianHierarchicalClustering(),
+        CrossCat(n_chains=2, n_sweeps=20),
         DPMeans(),
         DivisiveClustering(),
         GraphDPMeans(),

@@ -9,6 +9,16 @@ from ..baselines import BASELINES, Method
 from ..io.errors import InputError
 
 ESTIMATORS: Mapping[str, Method] = {
+    "affinity": Method(
+        "affinity",
+        "countless.exemplar.estimator",
+        "AffinityPropagation",
+        "as many exemplars among the rows as messages between them settle on",
+        "preference",
+        {"preference": "auto"},
+        pairs={"affinity": "precomputed"},
+        similarity="negative",
+    ),
     "bhc": Method(
         "bhc",
         "countless.tree.bhc",

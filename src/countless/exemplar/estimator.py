@@ -105,7 +105,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     cluster_centers_indices_ : ndarray of shape (n_clusters,)
         The row that is the exemplar of each cluster.
     cluster_centers_ : ndarray or CSR matrix of shape (n_clusters, n_features)
-        The exemplars; absent with a precomputed affinity.
+        The exemplars; None with a precomputed affinity.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     log_joint_ : float
         What was maximised: the sum of similarities and preferences, and with a prior the log
@@ -197,8 +197,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        for name in ("path_", "cluster_centers_"):  # another fit's
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:
@@ -208,8 +207,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             weights = weights_of(check_prior(self.prior), len(edges.own))
             problem = Problem(edges, weights, each)
             self._store(problem, self._solve(problem, on_pass))
-        if not self._is("precomputed"):
-            self.cluster_centers_ = X[self.cluster_centers_indices_]
+        given = self._is("precomputed")
+        self.cluster_centers_ = None if given else X[self.cluster_centers_indices_]
         return self
 
     def predict(self, X):
@@ -290,7 +289,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if is_auto(self.preference) and self.prior is not None:
             raise ValueError(
                 "preference='auto' is for prior=None: with a prior, preferences are log densities; "
-                "affinity='gaussian' has them"
+                "give them, or None with affinity='gaussian'"
             )
 
     def _check_rows(self, X, *, reset: bool):

@@ -27,6 +27,8 @@ logger = logging.getLogger("countless")
 BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
 # Exemplars that come and go with one period over this many iterations will go on so.
 WATCHED, LONGEST_PERIOD = 60, 20
+# Iterations whose exemplars are looked at only where they stay the same for two.
+UNSETTLED = 30
 # How often damping is raised, each time half of the way to 1.
 RAISES = 3
 
@@ -49,6 +51,7 @@ class Messages:
         n, n_edges = problem.n, len(self.edges.value)
         self.availability = np.zeros_like(self.edges.value)
         self.belief = np.zeros(n)
+        self.opens_alike = self.weights.opens_alike
         self.gap_alone = problem.price
         self.negligible = 1e-18 * problem.price / n
         self.gain, self.cut = _size_table(self.weights)
@@ -69,7 +72,7 @@ class Messages:
             self.rows, self.maxima, row_damping, self.gap_alone, self.negligible
         )
         self._pass(damping)
-        if not self.weights.opens_alike:
+        if not self.opens_alike:
             self._count_exemplars(damping)
 
     def close(self) -> None:
@@ -173,12 +176,12 @@ class _Watch:
         self.n_iter = 0
         self.exemplars = np.zeros(problem.n, dtype=bool)
         self.best = np.zeros(problem.n, dtype=np.int64)  # one cluster, until exemplars are seen
-        self.best_worth = -np.inf
+        self.best_worth = worth(problem, self.best)
         self.unchanged = 0
         self.recent: list[int] = []
         self._seen: set[int] = set()
 
-    def look(self, messages: Messages) -> None:
+    def look(self, messages: Messages, last: bool) -> None:
         """Take note of the exemplars after an iteration, and of what they are worth."""
         self.n_iter += 1
         exemplars = messages.belief > 0
@@ -186,7 +189,8 @@ class _Watch:
         self.unchanged = self.unchanged + 1 if same else 1
         self.exemplars = exemplars
         self.recent.append(hash(exemplars.tobytes()))
-        if not exemplars.any():
+        # Early exemplars are many, change all the time, and are seldom any good.
+        if not exemplars.any() or not (same or self.n_iter > UNSETTLED or last):
             return
         column = messages.maxima.column
         key = hash(column.tobytes()) if self.problem.weights.counts_sizes else self.recent[-1]
@@ -217,9 +221,9 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
             watch.damping = (1.0 + watch.damping) / 2
             watch.recent.clear()
             logger.info("messages swing: damping raised to %.3g", watch.damping)
-        for _ in range(max_iter):
+        for left in reversed(range(max_iter)):
             messages.update(watch.damping)
-            watch.look(messages)
+            watch.look(messages, last=left == 0)
             on_pass(watch.best_worth, int(watch.exemplars.sum()))
             settled = watch.unchanged >= convergence_iter and watch.n_iter > convergence_iter
             if settled and watch.exemplars.any():

@@ -8,10 +8,11 @@ the largest ``served[a, j] + served[b, j]`` of its rows j: all pairs cost one lo
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
-from countless.exemplar.clustering import Problem, improve
+from countless._threads import steps
+from countless.exemplar.clustering import COLUMNS_AT_ONCE, Problem, improve
 from countless.exemplar.weights import Weights
+from countless.kernels.exemplars import serve_clusters
 
 # Entries of the table that are held at once: more clusters than that allows are not joined.
 TABLE_ENTRIES = 2**26
@@ -54,13 +55,14 @@ def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int
 
 def _tables(problem: Problem, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of each cluster's similarities to each row, and how many of it have one."""
-    edges, n = problem.edges, problem.n
-    member = sp.csr_array((np.ones(n), (label, np.arange(n))))
-    if problem.is_full:
-        return member @ edges.value.reshape(n, n).T, np.bincount(label)[:, None] * np.ones(n)
-    similarity = sp.csc_array((edges.value, edges.row_of, edges.start), shape=(n, n))
-    stored = sp.csc_array((np.ones(len(edges.value)), edges.row_of, edges.start), shape=(n, n))
-    return (member @ similarity).toarray(), (member @ stored).toarray()
+    shape = (problem.n, int(label.max()) + 1)
+    served, reached = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+
+    def add_up(first: int, last: int) -> None:
+        serve_clusters(problem.edges, label, first, last, served, reached)
+
+    problem.each(add_up, steps(problem.n, COLUMNS_AT_ONCE))
+    return np.ascontiguousarray(served.T), np.ascontiguousarray(reached.T)
 
 
 def _best_pair(served, reached, label, weights: Weights) -> tuple[tuple[int, int], float]:

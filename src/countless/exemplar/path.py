@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from countless._threads import Each
+from countless.dissimilarity import to_similarity
 from countless.hard.kernel.clusters import KernelTable
 from countless.hard.kernel.path import kernel_penalty_path
 from countless.hard.penalty import PenaltyPath
@@ -28,16 +29,12 @@ def preference_path(similarity: np.ndarray, seed: int, each: Each) -> tuple[Pena
         Draws the structureless data that plateaus are judged by.
     """
     n = len(similarity)
-    products = similarity + similarity.T
-    products /= 2
-    np.fill_diagonal(products, -np.inf)
-    highest = float(products.max()) if n > 1 else 0.0
-    np.fill_diagonal(products, highest)
-    # Inner products about the mean of points with these squared distances.
-    by_row = products.mean(axis=1, dtype=np.float64)
-    products -= by_row[:, None].astype(products.dtype)
-    products -= (by_row - by_row.mean()).astype(products.dtype)
-    products /= 2
+    between = similarity + similarity.T
+    between /= 2
+    np.fill_diagonal(between, -np.inf)
+    highest = float(between.max()) if n > 1 else 0.0
+    np.fill_diagonal(between, highest)
+    products = to_similarity(highest - between, "inner")
     table = KernelTable(products, np.ones(n), np.zeros(n, dtype=np.int64), each)
     path = kernel_penalty_path(table, seed)
     return path, highest - path.penalty

@@ -145,6 +145,14 @@ def _check_bhc(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_exemplars(estimator: Any, arrays: Arrays) -> int:
+    shapes = {"cluster_centers_": "kd", "cluster_centers_indices_": "k", "cluster_sizes_": "k"}
+    sizes = _sizes(arrays, shapes)
+    if (arrays["cluster_sizes_"] < 1).any():
+        raise ValueError("its cluster_sizes_ have a cluster without rows")
+    return sizes["d"]
+
+
 def _restore_attributes(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     for name, value in {**arrays, **values}.items():
         setattr(estimator, name, value)
@@ -309,6 +317,14 @@ KINDS = {
             {"alpha_": float, "log_evidence_": float, "n_iter_": int, "converged_": bool},
             _check_bhc,
             _restore_bhc,
+        ),
+        Kind(
+            "countless.exemplar.estimator",
+            "AffinityPropagation",
+            {"cluster_centers_": "f", "cluster_centers_indices_": "i", "cluster_sizes_": "i"},
+            {"log_joint_": float, "damping_": float, "n_iter_": int, "converged_": bool},
+            _check_exemplars,
+            _restore_dp_means,
         ),
         Kind(
             "sklearn.cluster",

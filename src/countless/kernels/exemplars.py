@@ -69,6 +69,21 @@ def add_up_columns(edges, label, first, last, total, reach):
 
 
 @njit(nogil=True, cache=True)
+def serve_clusters(edges, label, first, last, served, reached):
+    """Sum the similarities of every cluster to the rows from first to last, and count them.
+
+    served and reached, (n, n_clusters), are # OUT and start at 0.
+    """
+    value, start, row_of, _, _, _, _ = edges
+    for j in range(first, last):
+        begin = start[j]
+        for k in range(start[j + 1] - begin):
+            row = k if row_of.shape[0] == 0 else row_of[begin + k]
+            served[j, label[row]] += value[begin + k]
+            reached[j, label[row]] += 1
+
+
+@njit(nogil=True, cache=True)
 def net_of_choice(edges, choice, size):
     """Return the sum of all rows' similarities to the exemplars they chose, or minus infinity."""
     value, start, row_of, _, _, _, _ = edges
