@@ -26,7 +26,7 @@ FLOORS = (
         "_memory",
         "_threads",
     },
-    {"hard", "exemplar", "bayes", "tree", "baselines"},
+    {"hard", "exemplar", "bayes", "tree", "baselines", "confidence"},
     {"io", "report", "plot", "image"},
     {"cli", "__main__"},
 )

@@ -4,8 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.bayes.crosscat.estimator import CrossCat
     from countless.bayes.hdp import HDPMixture
     from countless.bayes.mixture import DPMixture
+    from countless.confidence import bootstrap
     from countless.exemplar.estimator import AffinityPropagation
     from countless.hard.dp_means import DPMeans
     from countless.hard.graph.estimator import GraphDPMeans
@@ -23,6 +25,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AffinityPropagation",
     "BayesianHierarchicalClustering",
+    "CrossCat",
     "DPMeans",
     "DPMixture",
     "DivisiveClustering",
@@ -34,6 +37,7 @@ __all__ = [
     "LinkageClustering",
     "SpectralDPMeans",
     "__version__",
+    "bootstrap",
     "cut_gap",
     "farthest_first_penalty",
     "hdp_penalties",
@@ -42,6 +46,7 @@ __all__ = [
 
 # Where each public name lives; a name is imported when it is first asked for.
 _HOME = {
+    "CrossCat": "countless.bayes.crosscat.estimator",
     "AffinityPropagation": "countless.exemplar.estimator",
     "BayesianHierarchicalClustering": "countless.tree.bhc",
     "DPMeans": "countless.hard.dp_means",
@@ -54,6 +59,7 @@ _HOME = {
     "KernelHDPMeans": "countless.hard.kernel.hdp",
     "LinkageClustering": "countless.tree.divisive",
     "SpectralDPMeans": "countless.hard.spectral.estimator",
+    "bootstrap": "countless.confidence",
     "cut_gap": "countless.tree.gap",
     "farthest_first_penalty": "countless.hard.penalty",
     "hdp_penalties": "countless.hard.hdp.estimator",
