@@ -46,7 +46,7 @@ EXPECTED_FAILURES = {
     [
         AffinityPropagation(),
         BayesianHierarchicalClustering(),
-        CrossCat(n_chains=2, n_sweeps=20),
+        CrossCat(n_chains=1, n_sweeps=20),
         DPMeans(),
         DivisiveClustering(),
         GraphDPMeans(),

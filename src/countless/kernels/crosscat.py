@@ -16,6 +16,7 @@ from countless.kernels.models_cells import (
     FIXED,
     NUMBER,
     log_marginal_cell,
+    predict_cell_without,
 )
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -225,3 +226,20 @@ def move_hypers(
                     low = value
                 else:
                     high = value
+
+
+@njit(nogil=True, cache=True)
+def add_surprises(
+    clusters,  # IN, the clusters of a view
+    rows,  # IN (n_rows, n_columns of the view)
+    labels,  # IN (n_rows,)
+    out,  # IN and OUT (n_rows, n_columns of the view)
+):
+    """Add minus the log density of each cell given the other cells of its column and cluster."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            if math.isnan(value):
+                out[i, j] = math.nan
+            else:
+                out[i, j] -= predict_cell_without(clusters, labels[i], j, value)

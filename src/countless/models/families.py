@@ -70,6 +70,13 @@ class Number:
         spread = np.sqrt(parameters["variance"])
         return parameters["mean"] + spread * rng.standard_normal(spread.shape)
 
+    def predictive_moments(self, s, prior):
+        strength, mean, squares = _posterior_mean(s, prior)
+        shape, scale = prior[..., 2] + 0.5 * s[..., 0], prior[..., 3] + 0.5 * squares
+        # A shape of 1 or less has no variance; then the squared scale says how wide it is.
+        variance = scale / np.where(shape > 1.0, shape - 1.0, shape)
+        return mean, variance * (1.0 + 1.0 / strength)
+
     def log_density(self, values, parameters):
         return _normal_log_density(values, parameters)
 
@@ -104,6 +111,10 @@ class Fixed(Number):
         noise = np.sqrt(variance / strength) * rng.standard_normal(mean.shape)
         return {"mean": mean + noise, "variance": variance}
 
+    def predictive_moments(self, s, prior):
+        strength, mean, _ = _posterior_mean(s, prior)
+        return mean, prior[..., 2] * (1.0 + 1.0 / strength)
+
 
 class Category:
     """One of several levels: Dirichlet. The weights of the levels are the hyperparameters."""
@@ -124,6 +135,9 @@ class Category:
 
     def draw_parameters(self, s, prior, rng) -> Parameters:
         return {"probability": draw_dirichlet(prior[..., 1:] + s[..., 1:], rng)}
+
+    def predictive_shares(self, s, prior):
+        return (prior[..., 1:] + s[..., 1:]) / (prior[..., :1] + s[..., :1])
 
     def draw(self, parameters, rng):
         below = np.cumsum(parameters["probability"], axis=-1)
@@ -155,6 +169,10 @@ class Count:
     def draw_parameters(self, s, prior, rng) -> Parameters:
         shape, rate = prior[..., 0] + s[..., 1], prior[..., 1] + s[..., 0]
         return {"rate": rng.standard_gamma(shape) / rate}
+
+    def predictive_moments(self, s, prior):
+        shape, rate = prior[..., 0] + s[..., 1], prior[..., 1] + s[..., 0]
+        return shape / rate, shape / rate * (1.0 + 1.0 / rate)
 
     def draw(self, parameters, rng):
         return rng.poisson(parameters["rate"])

@@ -15,7 +15,7 @@ from countless.bayes.crosscat.columns import (
     views_of,
 )
 from countless.bayes.crosscat.start import first_views
-from countless.bayes.crosscat.view import move_rows
+from countless.bayes.crosscat.view import View, move_rows
 from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
 
@@ -64,7 +64,7 @@ class CrossCatChain:
         self.believed_rows, self.believed_columns = row_prior, column_prior
         self.random = random
         self._set_column_prior(column_prior.draw_parameters(random))
-        self.views = first_views(self.cells, row_prior, self.column_tables, random)
+        self.views: list[View] = []
 
     @property
     def n_clusters(self) -> int:
@@ -72,7 +72,11 @@ class CrossCatChain:
         return len(self.views)
 
     def sweep(self) -> None:
-        """Move rows, columns, views and all parameters once."""
+        """Move rows, columns, views and all parameters once; the first sweep finds a start."""
+        if not self.views:
+            self.views = first_views(
+                self.cells, self.believed_rows, self.column_tables, self.random
+            )
         for v in range(len(self.views)):
             self.move_rows(v)
         self.move_columns()

@@ -1,0 +1,412 @@
+"""CrossCat: a table with columns of any kinds, seen in several ways at once.
+
+Columns fall into views, and each view groups the rows in its own way; given the groups of its view
+a column is a mixture of its model (Murphy, Machine Learning: a Probabilistic Perspective, section
+25.6.2; Mansinghka et al., CrossCat, JMLR 17, 2016). Markov chains draw both from their posterior.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless._memory import state_memory
+from countless.bayes.chains import Schedule, run_chains
+from countless.bayes.crosscat import questions
+from countless.bayes.crosscat.chain import CrossCatChain, Draw
+from countless.bayes.crosscat.posterior import CrossCatPosterior
+from countless.bayes.crosscat.table import column_places, like, one_row, read_table
+from countless.hard.parameters import check_counts
+from countless.kernels.models_cells import COUNT
+from countless.models import Columns
+from countless.priors import DirichletProcess, Gamma, PartitionPrior
+from countless.priors.hyper import as_generator
+
+# Draws that answers are averaged over.
+N_AVERAGED = 32
+# Chains whose R-hat is above this disagree.
+HIGHEST_R_HAT = 1.1
+
+
+class Imputation(NamedTuple):
+    """A table without gaps, and how sure its new cells are."""
+
+    table: Any  # in the form in which the table came
+    uncertainty: np.ndarray  # (n_rows, n_columns), NaN where there was a value
+
+
+class Unusual(NamedTuple):
+    """A cell that fits badly."""
+
+    row: int
+    column: Any
+    value: Any
+    surprise: float
+
+
+class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+    """Find which columns of a table belong together, and how each set of them groups the rows.
+
+    Takes numbers, categories, counts and truth values side by side, with gaps, which are integrated
+    out.
+
+    Parameters
+    ----------
+    models : sequence or mapping, default=None
+        What columns are: 'number', 'category', 'binary' or 'count', or models of
+        `countless.models`, for each column, or by name or place for those that are not what they
+        look like. By default numbers are numbers, unless all are 0 or 1, and anything else is a
+        category.
+    row_prior, column_prior : PartitionPrior, default=None
+        Of the rows in each view and of the columns, from `countless.priors`. None is a Dirichlet
+        process whose concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+    n_chains : int, default=4
+    n_sweeps : int, default=100
+        Sweeps of each chain in all.
+    burn_in : int, default=None
+        Of which the first are forgotten; by default half of them.
+    thin : int, default=1
+        Every so manieth sweep after these is kept.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, default=None
+        Threads for chains, as in scikit-learn; the draws do not depend on them.
+
+    Attributes
+    ----------
+    posterior_ : CrossCatPosterior
+        The draws: ``views`` (n_chains, n_draws, n_columns), ``row_labels``, ``log_joint``,
+        ``diagnostics()`` and more.
+    views_ : list of TableView
+        The views that are expected to be nearest to the truth, the widest first, each with its
+        ``columns``, ``labels`` and ``n_clusters``.
+    labels_ : ndarray of shape (n_samples,)
+        The groups of the first of them.
+    n_clusters_ : int
+        How many groups that has.
+    n_iter_ : int
+        Sweeps of each chain.
+    converged_ : bool
+        Whether chains agree: the R-hat of the number of views and of the log joint density is not
+        above 1.1. One chain has nothing to disagree with.
+    n_features_in_ : int
+
+    See Also
+    --------
+    DPMixture : One grouping of the rows by all columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless import CrossCat
+    >>> random = np.random.default_rng(0)
+    >>> a, b = random.integers(2, size=(2, 100))
+    >>> X = np.column_stack([5 * a, 5 * a, 5 * b, 5 * b]) + random.normal(size=(100, 4))
+    >>> model = CrossCat(n_chains=2, n_sweeps=40, random_state=0).fit(X)
+    >>> [view.columns for view in model.views_]
+    [[0, 1], [2, 3]]
+    >>> model.dependence().round()[0].tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        models=None,
+        row_prior=None,
+        column_prior=None,
+        *,
+        n_chains=4,
+        n_sweeps=100,
+        burn_in=None,
+        thin=1,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.models = models
+        self.row_prior = row_prior
+        self.column_prior = column_prior
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Draw views of a table.
+
+        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            pandas, polars or any frame that narwhals reads, or an array; None and NaN are gaps.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        schedule = self._check_parameters()
+        self._table = read_table(self, X, reset=True)
+        self._model = Columns(self.models).bind(self._table)
+        self._rows = self._model.rows(self._table)
+        random = as_generator(self.random_state)
+        priors = [self._prior("row_prior"), self._prior("column_prior")]
+        self._chains = [
+            CrossCatChain(self._model, self._rows, *priors, generator)
+            for generator in random.spawn(self.n_chains)
+        ]
+        self._random = random
+        with report_passes(self, X) as on_pass:
+            draws = run_chains(self._chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
+        self._store(X, draws, schedule.burn_in + len(draws[0]) * schedule.thin, depth=4)
+        return self
+
+    def resume(self, n_sweeps=100):
+        """Let the chains go on from where they ended, and add their draws.
+
+        Parameters
+        ----------
+        n_sweeps : int, default=100
+            Sweeps more of each chain; every ``thin``-th is kept.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "posterior_")
+        if not isinstance(n_sweeps, Integral) or n_sweeps < self.thin:
+            raise ValueError(f"n_sweeps must be at least thin={self.thin}; got {n_sweeps!r}")
+        schedule = Schedule(int(n_sweeps), 0, self.thin)
+        more = run_chains(self._chains, schedule, n_jobs=self.n_jobs)
+        draws = [[*old, *new] for old, new in zip(self.posterior_.draws, more, strict=True)]
+        self._store(self._given, draws, self.n_iter_ + len(more[0]) * self.thin, depth=3)
+        return self
+
+    def dependence(self):
+        """Return how probable it is that two columns belong together.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            The share of draws in which they are in one view.
+        """
+        check_is_fitted(self, "posterior_")
+        return self.posterior_.dependence()
+
+    def similarity(self, rows=None, columns=None):
+        """Return how alike rows are: how probable it is that they are in one group.
+
+        Parameters
+        ----------
+        rows : array-like of int, optional
+            These rows among each other; by default all.
+        columns : name, place or list of these, optional
+            In the views of these columns; by default in those of all, each column counting once.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_rows, n_rows)
+        """
+        check_is_fitted(self, "posterior_")
+        n_rows = len(self._rows)
+        asked = np.arange(n_rows) if rows is None else np.atleast_1d(np.asarray(rows))
+        if asked.dtype.kind not in "iu" or ((asked < 0) | (asked >= n_rows)).any():
+            raise ValueError(f"rows must be numbers from 0 to {n_rows - 1}")
+        places = np.arange(self.n_features_in_)
+        if columns is not None:
+            places = column_places(self._table.columns, columns)
+        what = f"the similarity of {len(asked):,} rows"
+        state_memory(what, 8 * len(asked) ** 2, "ask for some rows")
+        return questions.similarity(self.posterior_.spaced(N_AVERAGED), asked, asked, places)
+
+    def impute(self, X=None):
+        """Fill the gaps of a table with what is expected there.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features), optional
+            Other rows with the same columns; by default the table that was fitted.
+
+        Returns
+        -------
+        Imputation
+            ``table``, in the form in which it came, has means of numbers, rounded ones of counts,
+            and the likeliest category; ``uncertainty`` their standard deviation, or the
+            probability that it is another category.
+        """
+        tables = self._tables()
+        fitted = X is None
+        X = self._given if fitted else X
+        table = self._table if fitted else read_table(self, X, reset=False)
+        rows = self._rows if fitted else self._model.rows(table)
+        gaps = np.isnan(rows)
+        uncertainty = np.full(rows.shape, np.nan)
+        columns = list(table.cells)
+        for j, guess in questions.guess_cells(tables, rows, gaps, fitted=fitted).items():
+            uncertainty[gaps[:, j], j] = guess.uncertainty
+            columns[j] = self._filled(table.cells[j], j, gaps[:, j], guess.value)
+        return Imputation(like(X, table.columns, columns), uncertainty)
+
+    def sample(self, n_samples=1, given=None, random_state=None):
+        """Draw rows as the table might go on.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        given : mapping, optional
+            Values of some columns, by name or place, that all rows have.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray or data frame of shape (n_samples, n_features)
+            In the form of the table that was fitted.
+        """
+        tables = self._tables()
+        check_counts(_Count(n_samples), "n_samples")
+        row = self._model.rows(one_row(self._table.columns, given or {}))
+        drawn = questions.draw_rows(tables, row, n_samples, as_generator(random_state))
+        new = np.ones(n_samples, dtype=bool)
+        columns = [self._filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])]
+        return like(self._given, self._table.columns, columns)
+
+    def score_samples(self, X):
+        """Return the log of the posterior predictive density of each row of X.
+
+        The mean over up to 32 draws; gaps are integrated out.
+        """
+        return questions.log_densities(self._tables(), self._rows_of(X))
+
+    def score(self, X, y=None):
+        """Return the mean log density of the rows of X."""
+        return float(self.score_samples(X).mean())
+
+    def surprise(self):
+        """Return how badly each cell of the table fits its column and group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Minus the log density of the cell given the others of its group, above what is usual in
+            its column; NaN for gaps. The mean of a row tells how badly that fits.
+        """
+        found = questions.surprises(self._tables(), self._rows)
+        seen = ~np.isnan(found)
+        usual = np.where(seen, found, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        return found - usual
+
+    def unusual_cells(self, n=10):
+        """Return the cells that fit worst, the worst first.
+
+        Returns
+        -------
+        list of Unusual
+            Each with ``row``, ``column``, ``value`` and ``surprise``.
+        """
+        surprise = self.surprise()
+        found = np.nan_to_num(surprise, nan=-np.inf)
+        worst = np.argsort(-found, axis=None, kind="stable")[: min(n, np.isfinite(found).sum())]
+        names, cells = self._table
+        return [
+            Unusual(int(i), names[j], cells[j][i], float(surprise[i, j]))
+            for i, j in zip(*np.unravel_index(worst, surprise.shape), strict=True)
+        ]
+
+    def unusual_rows(self, n=10):
+        """Return the places of the rows that fit worst, by the mean surprise of their cells."""
+        surprise = self.surprise()
+        seen = ~np.isnan(surprise)
+        mean = np.where(seen, surprise, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+        return np.argsort(-mean, kind="stable")[:n]
+
+    def _check_parameters(self) -> Schedule:
+        check_counts(self, "n_chains", "n_sweeps", "thin")
+        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
+        if not isinstance(burn_in, Integral) or not 0 <= burn_in <= self.n_sweeps - self.thin:
+            raise ValueError(
+                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
+                f"got {burn_in!r}"
+            )
+        return Schedule(self.n_sweeps, int(burn_in), self.thin)
+
+    def _prior(self, name: str) -> PartitionPrior:
+        prior = getattr(self, name)
+        if prior is not None and not isinstance(prior, PartitionPrior):
+            raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
+        return DirichletProcess(Gamma(1.0, 1.0)) if prior is None else prior
+
+    def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, depth: int) -> None:
+        """Keep the draws, and what follows from them; the caller is so many calls away."""
+        self._given = X
+        self._answers: list[questions.DrawnTable] = []
+        self.posterior_ = CrossCatPosterior(draws)
+        self.views_ = self.posterior_.point_estimate(self._table.columns, self._random)
+        self.labels_, self.n_clusters_ = self.views_[0].labels, self.views_[0].n_clusters
+        self.n_iter_ = n_sweeps
+        found = self.posterior_.diagnostics()
+        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
+        self.converged_ = not apart
+        if apart:
+            name = max(apart, key=lambda name: apart[name])
+            i, j, most = self.posterior_.disagreement()
+            names = self._table.columns
+            warnings.warn(
+                f"CrossCat's chains disagree on {name} (R-hat {apart[name]:.2f}) after {n_sweeps} "
+                f"sweeps, and at most by {most:.2f} on whether two columns belong together "
+                f"({names[i]!r}, {names[j]!r}); call resume()",
+                ConvergenceWarning,
+                stacklevel=depth,
+            )
+
+    def _tables(self) -> list[questions.DrawnTable]:
+        """Return the draws that answers are averaged over, counted once."""
+        check_is_fitted(self, "posterior_")
+        if not self._answers:
+            self._answers = [
+                questions.drawn_table(self._model, self._rows, draw)
+                for draw in self.posterior_.spaced(N_AVERAGED)
+            ]
+        return self._answers
+
+    def _rows_of(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "posterior_")
+        return self._model.rows(read_table(self, X, reset=False))
+
+    def _filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray):
+        """Return a column with values, as kernels have them, in the place of its gaps."""
+        block = next(block for block in self._model.blocks if j in block.columns)
+        if block.levels is not None:
+            known = block.levels[values.astype(np.intp)]
+        elif self._model.kind[j] == COUNT:
+            known = np.round(values)
+        else:
+            known = values + self._model.origin[j]
+        if any(isinstance(cell, bool) for cell in self._table.cells[j]):
+            known = known.astype(bool).astype(object)
+        filled = np.empty(len(gaps), dtype=known.dtype)
+        filled[~gaps] = cells[~gaps]
+        filled[gaps] = known
+        return filled
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class _Count:
+    """A parameter of a method, to be checked like those of an estimator."""
+
+    def __init__(self, n_samples: Any) -> None:
+        self.n_samples = n_samples

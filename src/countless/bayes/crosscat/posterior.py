@@ -1,0 +1,98 @@
+"""Draws of views: which columns belong together, and the partition of rows in each view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless.bayes.crosscat.chain import Draw
+from countless.bayes.diagnostics import Diagnostic
+from countless.bayes.posterior import Posterior
+
+
+class TableView(NamedTuple):
+    """Columns that belong together, and the groups of rows that they show."""
+
+    columns: list[Any]  # their names, or places where there are none
+    labels: np.ndarray  # (n_rows,), numbered by first appearance
+    n_clusters: int
+
+
+class CrossCatPosterior:
+    """Draws from several chains.
+
+    Parameters
+    ----------
+    draws : sequence of sequences of Draw
+        Of each chain as many.
+
+    Attributes
+    ----------
+    views : ndarray of shape (n_chains, n_draws, n_columns)
+        The view of each column, numbered by first appearance within each draw.
+    n_views : ndarray of shape (n_chains, n_draws)
+    log_joint : ndarray of shape (n_chains, n_draws)
+    alpha : ndarray of shape (n_chains, n_draws)
+        The concentration of columns, where their prior has one.
+    row_labels : list of lists of tuples of ndarray
+        The cluster of each row in each view: ``row_labels[chain][draw][view]``.
+    """
+
+    def __init__(self, draws: Sequence[Sequence[Draw]]) -> None:
+        self.draws = [list(chain) for chain in draws]
+        alpha = [[getattr(draw.column_prior, "alpha", np.nan) for draw in c] for c in draws]
+        self._columns = Posterior(
+            [[draw.view_of for draw in chain] for chain in draws],
+            [[draw.log_joint for draw in chain] for chain in draws],
+            {"alpha": alpha},
+        )
+        self.views, self.n_views = self._columns.labels, self._columns.n_clusters
+        self.log_joint, self.alpha = self._columns.log_joint, self._columns.alpha
+        self.row_labels = [[draw.labels for draw in chain] for chain in draws]
+
+    def every(self) -> list[Draw]:
+        """Return the draws of all chains, one chain after the other."""
+        return [draw for chain in self.draws for draw in chain]
+
+    def spaced(self, most: int) -> list[Draw]:
+        """Return no more draws than asked for, evenly over all chains."""
+        every = self.every()
+        places = np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int)
+        return [every[place] for place in places]
+
+    def dependence(self) -> np.ndarray:
+        """Return how probable it is that two columns share a view, (n_columns, n_columns)."""
+        return self._columns.similarity()
+
+    def diagnostics(self) -> dict[str, Diagnostic]:
+        """Return how well chains agree on the number of views and on the log joint."""
+        found = self._columns.diagnostics()
+        return {"n_views": found["n_clusters"], "log_joint": found["log_joint"]}
+
+    def disagreement(self) -> tuple[int, int, float]:
+        """Return two columns that chains disagree on most, and the difference in dependence."""
+        together = np.stack([(c[:, :, None] == c[:, None]).mean(axis=0) for c in self.views])
+        apart = together.max(axis=0) - together.min(axis=0)
+        i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
+        return int(i), int(j), float(apart[i, j])
+
+    def point_estimate(self, names: Sequence[Any], random: np.random.Generator) -> list[TableView]:
+        """Return the views that are expected to be nearest to the truth, the widest first.
+
+        The rows of a view are grouped as in the views, one of each draw, that have most of its
+        columns.
+        """
+        view_of = self._columns.point_estimate(random_state=random)
+        views = []
+        for v in range(int(view_of.max()) + 1):
+            columns = np.flatnonzero(view_of == v)
+            partitions = [
+                draw.labels[np.bincount(draw.view_of[columns]).argmax()] for draw in self.every()
+            ]
+            rows = Posterior([partitions], np.zeros((1, len(partitions))))
+            labels = rows.point_estimate(random_state=random)
+            own = [names[j] for j in columns]
+            views.append(TableView(own, labels, int(labels.max()) + 1))
+        return sorted(views, key=lambda view: -len(view.columns))

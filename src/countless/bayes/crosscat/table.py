@@ -1,0 +1,101 @@
+"""A table as it came, in the form that models of columns take, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from countless.dissimilarity.cells import read_columns
+
+
+class _Cells(NamedTuple):
+    cells: np.ndarray
+
+    def to_numpy(self) -> np.ndarray:
+        return self.cells
+
+
+class Table(NamedTuple):
+    """Columns with their names; models read it as they read a data frame."""
+
+    columns: list[Any]  # the names, or places where there are none
+    cells: list[np.ndarray]
+
+    def get_columns(self) -> list[_Cells]:
+        """Return the columns."""
+        return [_Cells(cells) for cells in self.cells]
+
+
+def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """Return the columns of a data frame or an array, checked as scikit-learn does."""
+    frame = nw.from_native(_without_twins(X), eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) or _holds_words(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    else:
+        X = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+    columns = read_columns(X)
+    return Table([column.name for column in columns], [column.cells for column in columns])
+
+
+def one_row(names: list[Any], given: Mapping[Any, Any]) -> Table:
+    """Return a row with these values, and gaps elsewhere."""
+    places = column_places(names, list(given))
+    cells = [np.array([None], dtype=object) for _ in names]
+    for place, value in zip(places, given.values(), strict=True):
+        cells[place][0] = value
+    return Table(names, cells)
+
+
+def column_places(names: list[Any], asked: Any) -> np.ndarray:
+    """Return the places of columns given by names or places, or say which there is not."""
+    known = {name: place for place, name in enumerate(names)}
+    places = []
+    for column in np.atleast_1d(np.asarray(asked, dtype=object)):
+        place = known.get(column, column)
+        if isinstance(place, bool) or not isinstance(place, int | np.integer):
+            raise ValueError(f"{column!r} is no column of the table")
+        if not 0 <= place < len(names):
+            raise ValueError(f"the table has {len(names)} columns, and no column {place}")
+        places.append(int(place))
+    return np.array(places, dtype=np.int64)
+
+
+def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
+    """Return columns in the form that X has: its kind of data frame, or an array."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        filled = {name: column.tolist() for name, column in zip(names, columns, strict=True)}
+        return nw.from_dict(filled, backend=frame.implementation).to_native()
+    if all(column.dtype == np.float64 for column in columns):
+        return np.column_stack(columns)
+    table = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        table[:, j] = column
+    return table
+
+
+def _without_twins(X: Any) -> Any:
+    """Return X, or say which name two of its columns have."""
+    names = list(getattr(X, "columns", ()))
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"X has {names.count(name)} columns named {name!r}")
+    return X
+
+
+def _holds_words(X: Any) -> bool:
+    """Tell whether X, which is no data frame, holds anything but numbers."""
+    if hasattr(X, "dtype"):
+        return getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OUSb"
+    return isinstance(X, list | tuple) and any(
+        isinstance(cell, str) or cell is None
+        for row in X
+        if isinstance(row, list | tuple)
+        for cell in row
+    )
