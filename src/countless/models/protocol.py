@@ -30,58 +30,14 @@ class Model(BaseEstimator, ABC):
         """Return the model of the columns of ``X``, all hyperparameters set."""
 
 
-class BoundModel(ABC):
-    """A model of given columns with given hyperparameters.
+class ClusterModel(ABC):
+    """What kernels ask of a model: clusters, their statistics, and the densities of rows."""
 
-    A subclass says how rows and clusters look (``rows``, ``table``, ``_room``), what follows
-    from its hyperparameters (``_prepare``), how the log marginal changes with them, and how to
-    draw. The rest rests on its kernels, which ``countless.kernels.models.implement`` registers.
-
-    Attributes
-    ----------
-    hyper : Hyper
-        The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
-    n_features, width : int
-        How many columns there are, and how many numbers the statistics of a cluster are.
-    """
-
-    hyper: Hyper
-    n_features: int
-    width: int
-
-    @abstractmethod
-    def rows(self, X: Any) -> np.ndarray:
-        """Return the rows of a table in the form that kernels take, or say which cell is wrong."""
-
-    @abstractmethod
-    def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows in the form that they came in."""
+    width: int  # how many numbers the statistics of a cluster are
 
     @abstractmethod
     def _room(self, room: int) -> Any:
         """Return the arrays of so many clusters for kernels, all statistics zero."""
-
-    @abstractmethod
-    def _prepare(self) -> None:
-        """Follow a change of ``self.hyper.value``."""
-
-    @abstractmethod
-    def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
-
-    @abstractmethod
-    def draw_parameters(
-        self, statistics: np.ndarray, rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
-        """Draw parameters of each cluster from their posterior; each array is (n_clusters, ...)."""
-
-    @abstractmethod
-    def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        """Draw one row for each set of parameters, in the form that kernels take."""
-
-    @abstractmethod
-    def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
-        """Return the log density of rows given parameters, (n_rows, n_clusters)."""
 
     def clusters(self, room: int, statistics: np.ndarray | None = None) -> Any:
         """Return clusters for kernels, empty but for the first ones, which have statistics."""
@@ -137,6 +93,55 @@ class BoundModel(ABC):
     def empty(self, n_clusters: int = 1) -> np.ndarray:
         """Return the statistics of so many empty clusters."""
         return np.zeros((n_clusters, self.width))
+
+
+class BoundModel(ClusterModel):
+    """A model of given columns with given hyperparameters.
+
+    A subclass says how rows and clusters look (``rows``, ``table``, ``_room``), what follows
+    from its hyperparameters (``_prepare``), how the log marginal changes with them, and how to
+    draw. The rest rests on its kernels, which ``countless.kernels.models.implement`` registers.
+
+    Attributes
+    ----------
+    hyper : Hyper
+        The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
+    n_features, width : int
+        How many columns there are, and how many numbers the statistics of a cluster are.
+    """
+
+    hyper: Hyper
+    n_features: int
+
+    @abstractmethod
+    def rows(self, X: Any) -> np.ndarray:
+        """Return the rows of a table in the form that kernels take, or say which cell is wrong."""
+
+    @abstractmethod
+    def table(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows in the form that they came in."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Follow a change of ``self.hyper.value``."""
+
+    @abstractmethod
+    def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
+
+    @abstractmethod
+    def draw_parameters(
+        self, statistics: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Draw parameters of each cluster from their posterior; each array is (n_clusters, ...)."""
+
+    @abstractmethod
+    def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Draw one row for each set of parameters, in the form that kernels take."""
+
+    @abstractmethod
+    def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of rows given parameters, (n_rows, n_clusters)."""
 
     def with_hyper(self, value: np.ndarray) -> BoundModel:
         """Return the same model with other hyperparameters, and the same prior of them."""

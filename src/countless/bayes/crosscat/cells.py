@@ -9,7 +9,7 @@ import numpy as np
 from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
 from countless.kernels.models_cells import CellClusters
 from countless.models.cells import BoundCells
-from countless.models.protocol import BoundModel
+from countless.models.protocol import ClusterModel
 
 
 class HyperTable(NamedTuple):
@@ -21,13 +21,8 @@ class HyperTable(NamedTuple):
     inverse_gamma: np.ndarray  # (n_hyper, 2)
 
 
-class SomeColumns:
+class SomeColumns(ClusterModel):
     """The model of some columns of a table, for the moves of rows that mixtures have."""
-
-    # What any model does with the arrays of its clusters.
-    clusters = BoundModel.clusters
-    log_marginal = BoundModel.log_marginal
-    log_predictive = BoundModel.log_predictive
 
     def __init__(self, cells: Cells, columns: np.ndarray) -> None:
         self.cells, self.columns = cells, columns
@@ -54,9 +49,14 @@ class SomeColumns:
         return np.ascontiguousarray(self.cells.rows[:, self.columns])
 
     def statistics(
-        self, rows: np.ndarray, labels: np.ndarray, n_clusters: int | None = None
+        self, rows: np.ndarray, labels: np.ndarray | None = None, n_clusters: int | None = None
     ) -> np.ndarray:
-        """Return the statistics of each cluster of some rows of these columns."""
+        """Return the statistics of each cluster of some rows of these columns.
+
+        Without the terms that a sampler needs they are summed up many times as fast.
+        """
+        if labels is None:
+            labels = np.zeros(len(rows), dtype=np.int32)
         room = int(labels.max()) + 1 if n_clusters is None else n_clusters
         found = np.zeros((room, self.width))
         count_columns(self.kind, self.start, rows.T, labels.astype(np.int32), found)

@@ -159,9 +159,9 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         self._model = Columns(self.models).bind(self._table)
         self._rows = self._model.rows(self._table)
         random = as_generator(self.random_state)
-        priors = [self._prior("row_prior"), self._prior("column_prior")]
+        row_prior, column_prior = self._prior("row_prior"), self._prior("column_prior")
         self._chains = [
-            CrossCatChain(self._model, self._rows, *priors, generator)
+            CrossCatChain(self._model, self._rows, row_prior, column_prior, generator)
             for generator in random.spawn(self.n_chains)
         ]
         self._random = random
@@ -331,7 +331,8 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> Schedule:
         check_counts(self, "n_chains", "n_sweeps", "thin")
         burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        if not isinstance(burn_in, Integral) or not 0 <= burn_in <= self.n_sweeps - self.thin:
+        most = self.n_sweeps - self.thin
+        if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= most:
             raise ValueError(
                 f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
                 f"got {burn_in!r}"

@@ -93,6 +93,6 @@ class CrossCatPosterior:
             ]
             rows = Posterior([partitions], np.zeros((1, len(partitions))))
             labels = rows.point_estimate(random_state=random)
-            own = [names[j] for j in columns]
+            own = [names[int(j)] for j in columns]
             views.append(TableView(own, labels, int(labels.max()) + 1))
         return sorted(views, key=lambda view: -len(view.columns))

@@ -8,7 +8,7 @@ over draws.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -28,7 +28,7 @@ class DrawnView(NamedTuple):
     log_weights: np.ndarray  # (n_clusters + 1,)
 
     def log_weighted(self, rows: np.ndarray) -> np.ndarray:
-        """Return the log of weight times density for rows of the table, (n_rows, n_clusters + 1)."""
+        """Return the log of weight times density, (n_rows, n_clusters + 1)."""
         own = np.ascontiguousarray(rows[:, self.part.columns])
         return self.part.log_predictive(own, self.statistics) + self.log_weights
 
@@ -47,9 +47,7 @@ class DrawnTable(NamedTuple):
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """Return the log density of each row."""
-        return sum(  # type: ignore[return-value]
-            logsumexp(view.log_weighted(rows), axis=1) for view in self.views
-        )
+        return sum(logsumexp(view.log_weighted(rows), axis=1) for view in self.views)
 
 
 def drawn_table(model: BoundCells, rows: np.ndarray, draw: Draw) -> DrawnTable:
@@ -88,7 +86,7 @@ def guess_cells(
     """
     asked = [int(j) for j in np.flatnonzero(gaps.any(axis=0))]
     families = {int(block.columns[0]): block.family for block in tables[0].model.blocks}
-    sums = {j: [0.0, 0.0] for j in asked}
+    sums: dict[int, list[Any]] = {j: [0.0, 0.0] for j in asked}
     for table in tables:
         for view in table.views:
             own = [j for j in view.part.columns if j in sums]
