@@ -8,35 +8,34 @@ processes", JASA 101, 2006). Markov chains draw from the posterior of the cluste
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral
-from typing import Any
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
+from countless._compat import OnPass, report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.hdp_chain import SharedChain, SharedDraw
-from countless.bayes.hdp_predict import by_group, mean_shares, shared_mixture, shares
+from countless.bayes.hdp_predict import (
+    by_group,
+    mean_shares,
+    probabilities,
+    shared_mixture,
+    shares,
+)
 from countless.bayes.hdp_seating import Believed, count_cells, seating_of
-from countless.bayes.mixture import HIGHEST_R_HAT, N_AVERAGED, N_TRIES
 from countless.bayes.posterior import Posterior
-from countless.bayes.predictive import draw_rows, log_densities, probabilities
+from countless.bayes.predictive import Mixture, draw_rows, log_densities
+from countless.bayes.sampled import SampledMixture, averaged
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.hard.hdp.estimator import HDPMeans
 from countless.hard.hdp.groups import Groups, check_groups, number_inside
-from countless.hard.parameters import check_counts, check_flags
 from countless.models import BoundModel
 from countless.models.named import as_model
 from countless.priors import Gamma
 from countless.priors.hyper import as_generator, check_positive
 
 
-class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+class HDPMixture(SampledMixture):
     """Draw clusterings of several data sets that share clusters, from their posterior.
 
     A row's label is its global cluster. Each data set uses some of the global clusters; its rows at
@@ -215,11 +214,7 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
         may not. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
-
-        def answer(model, rows, mixtures):
-            return probabilities(model, rows, mixtures[0])
-
-        return by_group(answer, self.model_, rows, place, [self._clusters])
+        return by_group(probabilities, self.model_, rows, place, [self._clusters])
 
     def score_samples(self, X, groups=None):
         """Return the log of the posterior predictive density of each row of X.
@@ -260,19 +255,8 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
             value = getattr(self, name)
             if value is not None and not isinstance(value, Gamma):
                 check_positive(name, value)
-        if self.loss not in ("vi", "binder"):
-            raise ValueError(f"loss must be 'vi' or 'binder'; got {self.loss!r}")
-        check_flags(self, "split_merge", "sample_hyper")
-        check_counts(self, "n_chains", "n_sweeps", "thin")
-        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        most = self.n_sweeps - self.thin
-        if not isinstance(burn_in, Integral) or not 0 <= burn_in <= most:
-            raise ValueError(
-                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
-                f"got {burn_in!r}"
-            )
         believed = Believed(*(Gamma() if v is None else v for v in (self.alpha, self.gamma)))
-        return Schedule(self.n_sweeps, int(burn_in), self.thin), believed
+        return self._check_schedule(), believed
 
     def _first_labels(self, rows: np.ndarray, groups: Groups, seed: int) -> np.ndarray:
         """Return the clusters to start from."""
@@ -307,7 +291,7 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
                 groups.number,
                 labels,
                 generator,
-                n_tries=N_TRIES if self.split_merge else 0,
+                split_merge=self.split_merge,
                 sample_hyper=self.sample_hyper,
             )
             for generator in random.spawn(self.n_chains)
@@ -337,8 +321,7 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
         best = max(every, key=lambda draw: draw.log_joint)
         self.model_ = bound.with_hyper(best.hyper)
         self._store_clusters(believed, rows, groups, best, random)
-        spaced = np.linspace(0, len(every) - 1, min(N_AVERAGED, len(every))).round().astype(int)
-        self._mixtures = [self._mixture(rows, groups, every[i]) for i in spaced]
+        self._mixtures = [self._mixture(rows, groups, draw) for draw in averaged(every)]
         self._judge_chains()
 
     def _store_clusters(
@@ -361,24 +344,10 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
         self.group_weights_, self.weights_ = share[:-1, :-1], share[-1, :-1]
         self._clusters = shared_mixture(seating.statistics, share, best.hyper)
 
-    def _mixture(self, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Any:
+    def _mixture(self, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Mixture:
         counts = count_cells(groups.number, draw.labels, groups.n_groups)
         statistics = self.model_.statistics(rows, draw.labels, counts.shape[1])
         return shared_mixture(statistics, shares(counts, draw.weights, draw.at.alpha), draw.hyper)
-
-    def _judge_chains(self) -> None:
-        """Warn where chains disagree."""
-        found = self.posterior_.diagnostics()
-        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
-        self.converged_ = not apart
-        if apart:
-            name = max(apart, key=lambda name: apart[name])
-            warnings.warn(
-                f"HDPMixture's chains disagree on {name} (R-hat {apart[name]:.2f}) after "
-                f"{self.n_iter_} sweeps; raise n_sweeps",
-                ConvergenceWarning,
-                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
-            )
 
     def _rows(self, X, groups) -> tuple[np.ndarray, np.ndarray]:
         """Return rows as the model takes them, and the place of each one's data set."""
@@ -395,10 +364,3 @@ class HDPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
         given = check_groups(groups, n_rows)
         known = [place.get(name, len(place)) for name in given.names.tolist()]
         return np.array(known)[given.number]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        named = self.model if isinstance(self.model, str) else ""
-        tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
-        tags.input_tags.categorical = named in ("", "categorical", "columns")
-        return tags

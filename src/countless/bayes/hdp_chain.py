@@ -1,4 +1,4 @@
-"""One Markov chain over clusters that groups share, with both concentrations and the model's own."""
+"""One Markov chain over clusters that groups share, with the concentrations and the model's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.bayes.gibbs import MOVED_AT_ONCE, SWEEPS_BEFORE_REFRESH
+from countless.bayes.gibbs import (
+    EARLY_SWEEPS,
+    EARLY_TRIES,
+    MOVED_AT_ONCE,
+    N_TRIES,
+    SWEEPS_BEFORE_REFRESH,
+)
 from countless.bayes.hdp_seating import (
     Believed,
     Concentrations,
@@ -46,8 +52,8 @@ class SharedChain:
         The clusters to start from, 0, 1, ...
     random : numpy.random.Generator
         Where all draws come from.
-    n_tries : int
-        Splits and merges that are tried after each sweep.
+    split_merge : bool
+        Whether splits and merges are tried after each sweep.
     sample_hyper : bool
         Whether hyperparameters of the model that were not given are drawn.
     """
@@ -61,12 +67,12 @@ class SharedChain:
         labels: np.ndarray,
         random: np.random.Generator,
         *,
-        n_tries: int = 10,
+        split_merge: bool = True,
         sample_hyper: bool = True,
     ) -> None:
         self.model, self.believed, self.rows, self.random = model, believed, rows, random
         self.group = np.ascontiguousarray(group, dtype=np.int32)
-        self._n_tries, self._n_swept = n_tries, 0
+        self._split_merge, self._n_swept = split_merge, 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self.seating = seating_of(model, rows, self.group, labels, int(group.max()) + 1)
         self.at = believed.draw(random)
@@ -83,7 +89,8 @@ class SharedChain:
         if self._n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self._sum_afresh()
         self.assign_rows()
-        self.split_and_merge()
+        if self._split_merge:
+            self.split_and_merge(EARLY_TRIES if self._n_swept <= EARLY_SWEEPS else N_TRIES)
         self.draw_shared()
         if len(self._free):
             self.move_hyper()
@@ -94,18 +101,11 @@ class SharedChain:
             self.seating, self.model, self.rows, self.group, self.at, self.random
         )
 
-    def split_and_merge(self) -> None:
-        """Try splits and merges."""
-        if self._n_tries:
-            self.seating = split_and_merge(
-                self.seating,
-                self.model,
-                self.rows,
-                self.group,
-                self.at,
-                self.random,
-                self._n_tries,
-            )
+    def split_and_merge(self, n_tries: int) -> None:
+        """Try so many splits and merges."""
+        self.seating = split_and_merge(
+            self.seating, self.model, self.rows, self.group, self.at, self.random, n_tries
+        )
 
     def draw_shared(self) -> None:
         """Draw the weights of clusters and both concentrations."""

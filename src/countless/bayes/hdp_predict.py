@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import softmax
 
 from countless.bayes.hdp_seating import Believed, Concentrations, Seating, draw_shared
-from countless.bayes.predictive import BLOCK, Mixture
+from countless.bayes.predictive import BLOCK, Mixture, log_weighted
 from countless.models import BoundModel
 
 # Draws of the weights that those of given clusters are averaged over.
@@ -47,6 +48,12 @@ def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray)
     return Mixture(extended, np.log(share), hyper)
 
 
+def probabilities(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
+    """Return how probable each cluster is for each row that belongs to one of them."""
+    [only] = mixtures
+    return softmax(log_weighted(model, rows, only)[:, :-1], axis=1)
+
+
 def by_group(
     answer: Callable[[BoundModel, np.ndarray, list[Mixture]], np.ndarray],
     model: BoundModel,
@@ -55,16 +62,9 @@ def by_group(
     mixtures: Sequence[Mixture],
 ) -> np.ndarray:
     """Return the answer for each row, whose group has this place among the weights."""
-    return np.concatenate(
-        [
-            answer(
-                model,
-                rows[start : start + BLOCK],
-                [
-                    one._replace(log_weights=one.log_weights[place[start : start + BLOCK]])
-                    for one in mixtures
-                ],
-            )
-            for start in range(0, len(rows), BLOCK)
-        ]
-    )
+    answers = []
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        own = [one._replace(log_weights=one.log_weights[place[block]]) for one in mixtures]
+        answers.append(answer(model, rows[block], own))
+    return np.concatenate(answers)

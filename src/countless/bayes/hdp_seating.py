@@ -1,12 +1,13 @@
 """Rows of several groups at clusters that all groups share, moved given the data.
 
 The state is the cluster of each row and the weight of each cluster; parameters of clusters and the
-weights that each group gives them are integrated out. With weights b, what they leave u, and n(j, k)
-rows of group j at cluster k its density before the data is
+weights that each group gives them are integrated out. With K clusters of weights b, what they leave
+u, n(j, k) rows of group j at cluster k, and x^(n) for x (x + 1) ... (x + n - 1), its density is
 
     gamma^K u^(gamma - 1) / (b(1) ... b(K))
-    * product over groups j of  Gamma(alpha) / Gamma(alpha + n(j))
-                                * product over k of  Gamma(alpha b(k) + n(j, k)) / Gamma(alpha b(k)).
+    * product over groups j of  (product over k of (alpha b(k))^(n(j, k))) / alpha^(n(j))
+
+before the data is seen.
 
 A sweep draws the cluster of each row given all others: direct assignment [1]_. Given the clusters,
 the numbers of tables of the Chinese restaurant franchise make the weights a Dirichlet draw and both

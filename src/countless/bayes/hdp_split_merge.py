@@ -1,10 +1,10 @@
 """Clusters that groups share, split in two or joined, so that the posterior stays as it is.
 
 The moves are those of `countless.bayes.split_merge`, with the weights of clusters as part of the
-state: a cluster of weight w becomes two of weights s w and (1 - s) w, and two become one of their sum.
-Given how the rows are shared out, s is drawn from a beta distribution with about as many tables on
-either side as the rows of each group would have. It has a density, and so has the sharing out, so
-that the acceptance ratio is exact; no tables are part of it.
+state: a cluster of weight w becomes two of weights s w and (1 - s) w, and two become one of the sum
+of their weights. Given how the rows are shared out, s is drawn from a beta distribution whose
+parameters are about how many tables the rows of either side would have. It has a density, and so
+has the sharing out, so that the acceptance ratio is exact; no tables are part of it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     others = members[members != i]
     j = others[data.random.integers(len(others))]
     weight = old.weights[whole]
-    pieces = _share_out(data, i, j, members, weight, None)
+    pieces = _share_out(data, np.array([i, j]), members, weight, None)
     share = data.random.beta(*_expected_tables(pieces.counts, data.at.alpha * weight))
     share = np.clip(share, LEAST_SHARE, 1.0 - LEAST_SHARE)
     own = data.model.log_marginal(pieces.statistics)
@@ -117,7 +117,8 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     partners = np.flatnonzero(old.labels == b)
     j = partners[data.random.integers(len(partners))]
     members = np.flatnonzero((old.labels == a) | (old.labels == b))
-    log_ratio += _share_out(data, i, j, members, weight, old.labels == b).log_proposed
+    pair = np.array([i, j])
+    log_ratio += _share_out(data, pair, members, weight, old.labels == b).log_proposed
     if not log_mark < log_ratio:
         return None
     labels = old.labels.copy()
@@ -157,9 +158,9 @@ def _expected_tables(counts: np.ndarray, opening: float) -> np.ndarray:
 
 
 def _gains(data, old, marginals, own, statistics, marginal) -> np.ndarray:
-    """Return the log of what joining a piece of cluster ``own`` with each other one does to the data.
+    """Return the log of what joining a piece of cluster ``own`` with each other one would gain.
 
-    ``own`` itself is no partner.
+    This is the gain of the data alone; ``own`` itself is no partner.
     """
     partners = np.delete(np.arange(old.n_clusters), own)
     together = data.model.log_marginal(old.statistics[partners] + statistics)
@@ -169,20 +170,20 @@ def _gains(data, old, marginals, own, statistics, marginal) -> np.ndarray:
 
 
 def _share_out(
-    data: _Data, i: int, j: int, members: np.ndarray, weight: float, second: np.ndarray | None
+    data: _Data, pair: np.ndarray, members: np.ndarray, weight: float, second: np.ndarray | None
 ) -> _Pieces:
-    """Share out rows between i and j; in the last scan as ``second`` says, where it is given."""
-    rest = data.random.permutation(members[(members != i) & (members != j)])
-    pair = np.array([i, j])
+    """Share out rows between two; in the last scan as ``second`` says, where it is given."""
+    rest = data.random.permutation(members[~np.isin(members, pair)])
     side = np.full(len(data.rows), -1, dtype=np.int32)
     side[pair] = 0, 1
     clusters = data.model.clusters(2, data.model.statistics(data.rows[pair], np.arange(2)))
     counts = count_cells(data.group[pair], np.arange(2), int(data.group.max()) + 1)
     sizes = np.ones(2, dtype=np.int64)
     log_proposed = 0.0
-    for scan in range(LAUNCH_SCANS + 2):
+    n_scans = 1 if data.random.random() < 0.5 else 2 + LAUNCH_SCANS
+    for scan in range(1, n_scans + 1):
         tables = _expected_tables(counts, data.at.alpha * weight)
-        forced = second is not None and scan == LAUNCH_SCANS + 1
+        forced = second is not None and scan == n_scans
         target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
         _, log_proposed = sweep_groups(
             clusters, counts, sizes, np.append(weight * tables / tables.sum(), 0.0), data.rows,

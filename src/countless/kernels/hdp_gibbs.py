@@ -1,8 +1,8 @@
 """Rows of several groups at clusters that all groups share, moved one by one.
 
 Every cluster has a weight; what the weights leave of 1 belongs to all clusters without rows. A row
-of group j is at cluster c with weight ``counts[j, c] + alpha * weights[c]`` times its density there.
-Clusters live in slots, as in `countless.kernels.gibbs`: the lowest empty one is where a new one opens.
+of group j is at cluster c with weight ``counts[j, c] + alpha * weights[c]`` times its density.
+Clusters live in slots, as in `countless.kernels.gibbs`; new ones open in the lowest empty slot.
 """
 
 import math
@@ -70,9 +70,8 @@ def sweep_groups(
         for c in range(reach):
             below = density[c] - highest
             if below > NEGLIGIBLE and (sizes[c] > 0 or c == opened):
-                total += _weight(counts[j, c], alpha, weights[c], unseen, c == opened) * math.exp(
-                    below
-                )
+                weight = _weight(counts[j, c], alpha, weights[c], unseen, c == opened)
+                total += weight * math.exp(below)
             sums[c] = total
         if target.shape[0] > 0:
             new = target[i]

@@ -1,0 +1,72 @@
+"""What all mixtures have in common whose clusterings are drawn by chains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from countless._compat import CallbackSupportMixin
+from countless.bayes.chains import Schedule
+from countless.bayes.point_estimate import LOSSES
+from countless.bayes.posterior import Posterior
+from countless.hard.parameters import check_counts, check_flags
+
+# Draws that predictive densities are averaged over.
+N_AVERAGED = 32
+# Chains whose R-hat is above this disagree.
+HIGHEST_R_HAT = 1.1
+
+
+class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+    """A mixture whose ``posterior_`` chains draw, as long as its parameters say."""
+
+    posterior_: Posterior
+    n_iter_: int
+
+    def _check_schedule(self) -> Schedule:
+        """Check the parameters of the chains; return how long they run."""
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {self.loss!r}")
+        check_flags(self, "split_merge", "sample_hyper")
+        check_counts(self, "n_chains", "n_sweeps", "thin")
+        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
+        most = self.n_sweeps - self.thin
+        if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= most:
+            raise ValueError(
+                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
+                f"got {burn_in!r}"
+            )
+        return Schedule(self.n_sweeps, int(burn_in), self.thin)
+
+    def _judge_chains(self) -> None:
+        """Say whether chains agree, and warn where they do not."""
+        found = self.posterior_.diagnostics()
+        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
+        self.converged_ = not apart
+        if apart:
+            name = max(apart, key=lambda name: apart[name])
+            warnings.warn(
+                f"{type(self).__name__}'s chains disagree on {name} (R-hat {apart[name]:.2f}) "
+                f"after {self.n_iter_} sweeps; raise n_sweeps",
+                ConvergenceWarning,
+                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        named = self.model if isinstance(self.model, str) else ""
+        tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
+        tags.input_tags.categorical = named in ("", "categorical", "columns")
+        return tags
+
+
+def averaged(draws: Sequence[Any]) -> list[Any]:
+    """Return the draws that predictive densities are averaged over, evenly spaced."""
+    places = np.linspace(0, len(draws) - 1, min(N_AVERAGED, len(draws))).round().astype(int)
+    return [draws[place] for place in places]
