@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
@@ -14,8 +15,17 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
-from countless import DPMeans, GraphDPMeans, HDPMeans, KernelDPMeans, SpectralDPMeans
+from countless import (
+    AffinityPropagation,
+    DPMeans,
+    GraphDPMeans,
+    HDPMeans,
+    KernelDPMeans,
+    SpectralDPMeans,
+)
+from countless.datasets import sample_exemplar_model
 from countless.plot import PenaltyPathDisplay
+from countless.priors import DirichletProcess
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
 
@@ -160,6 +170,29 @@ def draw_graph() -> Figure:
     return figure
 
 
+def draw_exemplars() -> Figure:
+    """Draw rows of the exemplar model with their exemplars, found without and with a prior."""
+    rows, _, _ = sample_exemplar_model(200, noise_variance=0.03, random_state=8)
+    settings = {"affinity": "gaussian", "noise_variance": 0.03, "random_state": 0}
+    titles = {
+        "no prior": AffinityPropagation(**settings),
+        "Dirichlet process": AffinityPropagation(DirichletProcess(1.0), **settings),
+    }
+    figure = new_figure(6.4, 3.0)
+    for ax, (title, model) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        model.fit(rows)
+        exemplar = rows[model.cluster_centers_indices_[model.labels_]]
+        color = [COLORS[label % len(COLORS)] for label in model.labels_]
+        lines = LineCollection(np.stack([rows, exemplar], axis=1), colors=color, linewidths=0.5)
+        ax.add_collection(lines)
+        ax.scatter(*rows.T, s=6, color=color, linewidths=0)
+        ax.scatter(*rows[model.cluster_centers_indices_].T, s=42, color="#222222", marker="*")
+        ax.set_title(f"{title}: {model.n_clusters_} clusters", loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    return figure
+
+
 def draw_priors() -> dict[str, Figure]:
     """Draw rows and weights of Dirichlet processes, as the example does."""
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "priors.py"))
@@ -175,6 +208,7 @@ if __name__ == "__main__":
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        "exemplars.png": draw_exemplars(),
         "graph.png": draw_graph(),
         "hdp-sets.png": draw_data_sets(),
         "moons.png": draw_moons(),

@@ -63,8 +63,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     preference : 'auto', float, array-like of shape (n_samples,) or None, default=None
         The similarity of a row to itself: how readily it becomes an exemplar. None is the median
         of all similarities, and with ``affinity='gaussian'`` the log density of the row under the
-        base distribution. 'auto' takes it from the widest plateau of a path over preferences;
-        it needs full similarities and no prior.
+        base distribution. 'auto' takes it from the widest plateau of a path over preferences,
+        and refines the clusters there, too; it needs full similarities and no prior.
     damping : float, optional
         The share of the old message in the new one, from 0 to below 1. The default is 0.5, and 0.7
         with a prior. Messages that swing raise it.
@@ -366,12 +366,14 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
             return Found(*improve(problem, start, self.max_iter, on_pass), float(damping))
+        path = getattr(self, "path_", None)
         return max_product(
             problem,
             damping=float(damping),
             max_iter=self.max_iter,
             convergence_iter=self.convergence_iter,
             refine=self.refine,
+            start=path and path.labels_at(path.penalty),
             on_pass=on_pass,
         )
 

@@ -8,6 +8,9 @@ Zemel and Frey do. Messages that swing are damped more and more.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -75,6 +78,13 @@ class Messages:
         if not self.opens_alike:
             self._count_exemplars(damping)
 
+    @contextmanager
+    def given_preferences(self) -> Iterator[None]:
+        """Put the preferences back to what was given, for as long as clusterings are compared."""
+        self.edges.value[self.edges.own] = self.preference
+        yield
+        self._put_preferences()
+
     def close(self) -> None:
         """Leave the preferences as they were."""
         self.edges.value[self.edges.own] = self.preference
@@ -127,6 +137,7 @@ def max_product(
     max_iter: int,
     convergence_iter: int,
     refine: bool = False,
+    start: np.ndarray | None = None,
     on_pass: OnPass = ignore_pass,
 ) -> Found:
     """Cluster by messages; the result is legal whether they converge or not.
@@ -143,6 +154,8 @@ def max_product(
     refine : bool
         Go on with moves and joins where messages converged without a prior; elsewhere it always
         does.
+    start : ndarray of int, optional
+        The labels of clusters that are refined, too; they are returned if that leads higher.
     on_pass : callable
         Told the worth of the best clustering so far and the number of exemplars.
     """
@@ -159,10 +172,12 @@ def max_product(
     steady = watch.converged and watch.damping == damping
     if steady and not problem.weights.counts_sizes:
         choice = settle(problem, np.flatnonzero(watch.exemplars))
-        if refine:
-            choice = polish(problem, choice)
+        refine |= start is not None
     else:
-        choice = polish(problem, watch.best)
+        choice, refine = watch.best, True
+    if refine:
+        starts = [choice] if start is None else [choice, start]
+        choice = max((polish(problem, one) for one in starts), key=partial(worth, problem))
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
 
 
@@ -201,7 +216,8 @@ class _Watch:
         if self.problem.weights.counts_sizes:
             chosen = np.where(exemplars[column], column, choice)
             choice = np.where(exemplars, choice, chosen)
-        value = worth(self.problem, choice)
+        with messages.given_preferences():
+            value = worth(self.problem, choice)
         if value > self.best_worth:
             self.best, self.best_worth = choice, value
 
