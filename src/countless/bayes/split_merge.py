@@ -1,7 +1,7 @@
 """Whole clusters split in two or joined, accepted so that the posterior stays as it is.
 
-A split of the cluster of rows i and j shares its other rows out between the two, one after the other
-in random order, each by its probability given those before it [2]_. Half of the time this is the
+A split of the cluster of rows i and j shares its other rows out between the two, one by one in
+random order, each by its probability given those before it [2]_. Half of the time this is the
 proposal: as the pieces grow their own way, it comes back to clusters that overlap. Half of the time
 it is where some Gibbs scans start, the last of which is the proposal [1]_: this sorts out clusters
 that lie apart. A merge asks how probable the present two clusters would have been as a split.

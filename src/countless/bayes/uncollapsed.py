@@ -31,7 +31,8 @@ def uncollapsed_sweep(
 ) -> Partition:
     """Draw the parameters of each cluster, then the cluster of each row in turn."""
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
-    parameters = model.draw_parameters(partition.statistics, random)
+    drawn = model.draw_parameters(partition.statistics, random)
+    parameters = {name: np.array(value) for name, value in drawn.items()}
     for start in range(0, len(rows), BLOCK):
         block, names = rows[start : start + BLOCK], labels[start : start + BLOCK]
         fresh = model.log_predictive(block, model.empty())[:, 0]

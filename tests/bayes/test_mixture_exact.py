@@ -1,0 +1,231 @@
+"""Chains against the list of all 203 partitions of six rows, and against draws of their priors."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from countless.bayes.collapsed import NO_TARGET, partition_of
+from countless.bayes.gibbs import PartitionChain
+from countless.bayes.split_merge import split_and_merge
+from countless.bayes.uncollapsed import uncollapsed_sweep
+from countless.kernels.gibbs import sweep
+from countless.models import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    DiagonalGaussian,
+    FixedGaussian,
+    Gaussian,
+    InverseGamma,
+    Multinomial,
+    Poisson,
+)
+from countless.priors import (
+    DirichletProcess,
+    FiniteDirichlet,
+    Gamma,
+    PitmanYor,
+    SizePrior,
+    UniformPartition,
+)
+
+NUMBERS = np.array([[0.0, 0.1], [0.3, -0.2], [2.9, 3.0], [3.2, 2.6], [0.1, 2.8], [0.4, 0.3]])
+# Several columns that say the same: else all partitions would be about as probable.
+BINARY = np.tile(NUMBERS > 1.0, 3) * 1
+COUNTS = np.rint(5 * np.abs(NUMBERS)) + 1
+MIXED = np.array(
+    [[0.1, "a", 3], [np.nan, "a", 2], [3.0, "b", 9], [3.2, "b", 8], [0.2, None, 1], [0.4, "a", 2]],
+    dtype=object,
+)
+# Every model with all hyperparameters given, and six rows of it.
+MODELS = {
+    "gaussian": (Gaussian([1.0, 1.0], 0.1, 5.0, 0.4 * np.eye(2)), NUMBERS),
+    "diagonal": (DiagonalGaussian(1.0, 0.1, 2.0, 0.3), NUMBERS),
+    "fixed": (FixedGaussian(0.3, 4.0, 1.0), NUMBERS),
+    "bernoulli": (Bernoulli(0.3, 0.4), BINARY),
+    "categorical": (Categorical(0.3, levels=2), BINARY),
+    "poisson": (Poisson(0.7, 0.2), COUNTS),
+    "multinomial": (Multinomial(0.5), np.tile(COUNTS, 2) * [1, 3, 2, 1]),
+    "columns": (
+        Columns([DiagonalGaussian(1.0, 0.1, 2.0, 0.3), Categorical(0.4, "ab"), Poisson(0.7, 0.2)]),
+        MIXED,
+    ),
+}
+PRIORS = {
+    "dirichlet": DirichletProcess(0.7),
+    "pitman-yor": PitmanYor(0.4, 0.3),
+    "finite": FiniteDirichlet(1.5, 3),
+    "uniform": UniformPartition(),
+    "sizes": SizePrior(lambda size: np.where(size <= 4, -0.7 * size, -np.inf)),
+}
+
+
+def all_partitions(n_rows):
+    found = [[]]
+    for _ in range(n_rows):
+        found = [[*one, label] for one in found for label in range(max(one, default=-1) + 2)]
+    return np.array(found)
+
+
+PARTITIONS = all_partitions(6)
+PAIRS = np.triu_indices(6, 1)
+
+
+def codes(labels):
+    """Return a number for each partition, whatever its clusters are called."""
+    labels = np.asarray(labels)
+    return (labels[:, PAIRS[0]] == labels[:, PAIRS[1]]) @ (1 << np.arange(15))
+
+
+CODES = codes(PARTITIONS)
+ORDER = np.argsort(CODES)
+
+
+def tally(draws):
+    """Return how often each partition was drawn."""
+    places = ORDER[np.searchsorted(CODES, codes(draws), sorter=ORDER)]
+    return np.bincount(places, minlength=len(PARTITIONS))
+
+
+def enumerated(model, rows, prior):
+    """Return the posterior probability of each partition."""
+    logs = np.array(
+        [
+            model.log_marginal(model.statistics(rows, one)).sum() + prior.log_prob(one)
+            for one in PARTITIONS
+        ]
+    )
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def total_variation(draws, exact):
+    return 0.5 * np.abs(tally(draws) / len(draws) - exact).sum()
+
+
+def cases(*names):
+    return pytest.mark.parametrize(
+        ("model", "X", "prior"),
+        [(*MODELS[model], PRIORS[prior]) for model, prior in names],
+        ids=["-".join(name) for name in names],
+    )
+
+
+@cases(*[(model, prior) for model in MODELS for prior in PRIORS])
+def test_sweeps_follow_the_enumerated_posterior(model, X, prior):
+    model = model.bind(X)
+    rows = model.rows(X)
+    tables = prior.tables(6)
+    random = np.random.default_rng(0)
+    labels, sizes = np.arange(6, dtype=np.int32), np.array([1] * 6 + [0])
+    clusters = model.clusters(7, model.statistics(rows, labels))
+    order = np.tile(np.arange(6), 2)
+    draws = np.empty((6000, 6), dtype=np.int32)
+    for draw in draws:
+        sweep(clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, tables.open, random)
+        draw[:] = labels
+    assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
+
+
+def kept(move, model, X, prior, n_draws):
+    """Return the p-value of draws that are moved, given that they came from the posterior."""
+    model = model.bind(X)
+    rows = model.rows(X)
+    exact = enumerated(model, rows, prior)
+    random = np.random.default_rng(0)
+    before = PARTITIONS[random.choice(len(exact), size=n_draws, p=exact)]
+    state = (model, rows, prior.tables(6), random)
+    after = np.array([move(partition_of(model, rows, one), *state).labels for one in before])
+    assert np.mean(codes(before) != codes(after)) > 0.05  # who stays keeps any distribution
+    often = exact * n_draws > 5
+    observed, expected = (
+        np.append(counts[often], counts[~often].sum()) for counts in (tally(after), exact * n_draws)
+    )
+    return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
+
+
+@cases(
+    ("gaussian", "dirichlet"),
+    ("diagonal", "pitman-yor"),
+    ("multinomial", "uniform"),
+    ("columns", "finite"),
+    ("fixed", "sizes"),
+)
+def test_splits_and_merges_alone_keep_the_posterior(model, X, prior):
+    def move(*state):
+        return split_and_merge(*state, 3)
+
+    assert kept(move, model, X, prior, 900) > 1e-4
+
+
+@cases(
+    *[(model, "dirichlet") for model in MODELS], *[("fixed", prior) for prior in list(PRIORS)[1:]]
+)
+def test_uncollapsed_sweeps_keep_the_posterior(model, X, prior):
+    assert kept(uncollapsed_sweep, model, X, prior, 300) > 1e-4
+
+
+def test_uncollapsed_sweeps_follow_the_enumerated_posterior():
+    model, X = MODELS["fixed"]
+    model, prior = model.bind(X), PRIORS["dirichlet"]
+    rows = model.rows(X)
+    settings = {"sampler": "uncollapsed", "split_merge": False}
+    chain = PartitionChain(
+        model, prior, rows, np.zeros(6, int), np.random.default_rng(0), **settings
+    )
+    draws = []
+    for _ in range(2500):
+        chain.sweep()
+        draws.append(chain.partition.labels)
+    assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
+
+
+def test_parameters_that_are_drawn_are_integrated_out():
+    """A concentration and a variance: partitions follow the mean over all of them."""
+    believed = DirichletProcess(Gamma(2.0, 2.0))
+    model = FixedGaussian(InverseGamma(3.0, 1.0), 4.0, 1.0).bind(NUMBERS)
+    rows = model.rows(NUMBERS)
+    random = np.random.default_rng(1)
+    chain = PartitionChain(model, believed, rows, np.zeros(6, int), random, split_merge=False)
+    draws = []
+    for _ in range(1200):
+        chain.sweep()
+        draws.append(chain.partition.labels)
+    # The prior of the parameters, weighted by the evidence: 63 clusters, 11 lists of sizes.
+    subsets = [(number >> np.arange(6)) & 1 for number in range(1, 64)]
+    statistics = np.array([model.statistics(rows[one == 1]) for one in subsets])
+    inside = np.array([[(one == c) @ (1 << np.arange(6)) for c in range(6)] for one in PARTITIONS])
+    sizes = [tuple(sorted(np.bincount(one))) for one in PARTITIONS]
+    exact = np.zeros(len(PARTITIONS))
+    for _ in range(500):
+        marginals = model.with_hyper(model.hyper.draw(random)).log_marginal(statistics)
+        prior = believed.draw_parameters(random)
+        weights = {one: prior.log_prob(sizes=one) for one in set(sizes)}
+        of_rows = np.append(0.0, marginals)[inside].sum(axis=1)
+        exact += np.exp(of_rows + [weights[one] for one in sizes])
+    assert total_variation(draws, exact / exact.sum()) < 0.08
+
+
+def test_getting_it_right():
+    """Rows drawn in turn with everything else leave the prior as it is (Geweke 2004)."""
+    believed = DirichletProcess(Gamma(3.0, 2.0))
+    model = FixedGaussian(InverseGamma(4.0, 2.0), 3.0, 0.0).bind(NUMBERS[:, :1])
+    random = np.random.default_rng(3)
+    rows = model.rows(NUMBERS[:, :1])
+    chain = PartitionChain(model, believed, rows, np.zeros(6, int), random)
+    kept = []
+    for _ in range(1200):
+        labels = chain.partition.labels
+        parameters = chain.model.draw_parameters(chain.model.empty(chain.n_clusters), random)
+        of_row = {name: value[labels] for name, value in parameters.items()}
+        chain.rows = chain.model.draw_rows(of_row, random)
+        chain.partition = partition_of(chain.model, chain.rows, labels)
+        chain.sweep()
+        kept.append((chain.prior.alpha, np.exp(chain.model.hyper.value[1]), chain.n_clusters))
+    alpha, variance, n_clusters = np.array(kept)[::4].T
+    assert stats.kstest(alpha, stats.gamma(3.0, scale=0.5).cdf).pvalue > 1e-4
+    assert stats.kstest(variance, stats.invgamma(4.0, scale=2.0).cdf).pvalue > 1e-4
+    expected = np.mean(
+        [believed.draw_parameters(random).expected_n_clusters(6) for _ in range(2000)]
+    )
+    assert n_clusters.mean() == pytest.approx(expected, abs=0.25)
