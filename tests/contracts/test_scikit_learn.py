@@ -10,6 +10,7 @@ from countless import (
     DPMeans,
     GraphDPMeans,
     HDPMeans,
+    HDPMixture,
     KernelDPMeans,
     KernelHDPMeans,
     LinkageClustering,
@@ -35,6 +36,7 @@ EXPECTED_FAILURES = {
         "check_clustering": "the check clusters rows of a table, and a graph is links between nodes"
     },
     "HDPMeans": {},
+    "HDPMixture": {},
     "KernelDPMeans": WEIGHTED,
     "KernelHDPMeans": WEIGHTED,
     "LinkageClustering": {},
@@ -51,6 +53,7 @@ EXPECTED_FAILURES = {
         DivisiveClustering(),
         GraphDPMeans(),
         HDPMeans(),
+        HDPMixture(n_chains=1, n_sweeps=6),
         KernelDPMeans(),
         KernelHDPMeans(),
         LinkageClustering(),

@@ -103,7 +103,8 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     a = old.labels[i]
     gains = _gains(data, old, marginals, a, old.statistics[a], marginals[a])
     log_sum = np.logaddexp.reduce(0.5 * gains)
-    b = int(np.searchsorted(np.cumsum(np.exp(0.5 * gains - log_sum)), data.random.random()))
+    chances = np.cumsum(np.exp(0.5 * gains - log_sum))
+    b = int(np.searchsorted(chances, data.random.random(), side="right"))
     b = min(b, old.n_clusters - 1)
     counts, weight = old.counts[:, [a, b]], old.weights[a] + old.weights[b]
     sizes = counts.sum(axis=0)
