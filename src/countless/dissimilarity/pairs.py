@@ -154,8 +154,9 @@ class Measure:
     def square(self, n_jobs: int | None = None) -> np.ndarray:
         """Return the dissimilarities of all rows with each other, a symmetric matrix."""
         n = len(self.values)
-        size = n * n * self.dtype.itemsize
-        state_memory(f"the dissimilarities of n={n:,} rows", size, "give float32 or fewer rows")
+        if n > TILE:
+            what, size = f"the dissimilarities of n={n:,} rows", n * n * self.dtype.itemsize
+            state_memory(what, size, "give float32 or fewer rows")
         out = np.empty((n, n), dtype=self.dtype)
         columns, gappy = self._columns
 

@@ -1,28 +1,81 @@
-"""What merges of a tree join: dissimilarities between the rows of their two parts."""
+"""Trees as SciPy writes them: from splits, as stretches of an order, and what their merges join.
+
+In a tree of n rows node i < n is row i, and node n + j is what merge j made.
+"""
 
 import numpy as np
 from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def measure_merges(
-    distance,  # IN (n, n)
+def link_splits(
     order,  # IN (n,), the rows, so that every cluster is a stretch
-    start,  # IN (n - 1,), where what each merge made begins
-    middle,  # IN (n - 1,), where its second part begins
-    stop,  # IN (n - 1,), where it ends
-    widest,  # OUT (n - 1,), the largest dissimilarity of rows of different parts
-    total,  # OUT (n - 1,), the sum of all of them
-    squares,  # OUT (n - 1,), the sum of their squares
+    splits,  # IN (n - 1, 3), start, middle and stop of each split
+    height,  # IN (n - 1,)
+    sequence,  # IN (n - 1,), the splits from the lowest to the highest, parts before the whole
+    linkage,  # OUT (n - 1, 4)
+):
+    """Undo splits one after the other."""
+    n = len(order)
+    node = order.copy()  # of the cluster that begins at each place
+    for merge in range(n - 1):
+        split = sequence[merge]
+        start, middle, stop = splits[split]
+        first, second = node[start], node[middle]
+        linkage[merge, 0], linkage[merge, 1] = min(first, second), max(first, second)
+        linkage[merge, 2], linkage[merge, 3] = height[split], stop - start
+        node[start] = n + merge
+
+
+@njit(nogil=True, cache=True)
+def place_nodes(
+    child,  # IN (n - 1, 2)
+    size,  # IN (2 n - 1,)
+    begin,  # OUT (2 n - 1,), where each node's stretch begins
+):
+    """Give every node a stretch of one order, the parts of a node side by side."""
+    n = len(child) + 1
+    begin[2 * n - 2] = 0
+    for merge in range(n - 2, -1, -1):  # parents are placed first
+        left, right = child[merge]
+        begin[left] = begin[n + merge]
+        begin[right] = begin[left] + size[left]
+
+
+@njit(nogil=True, cache=True)
+def measure_nodes(
+    distance,  # IN (n, n)
+    child,  # IN (n - 1, 2)
+    size,  # IN (2 n - 1,)
+    order,  # IN (n,), the rows, so that every node is a stretch
+    begin,  # IN (2 n - 1,), where it begins
+    widest,  # OUT (2 n - 1,), the largest dissimilarity within each node; zeros before
+    total,  # OUT (2 n - 1,), the sum of all of them
+    squares,  # OUT (2 n - 1,), the sum of their squares
 ):
     """Visit every pair of rows once, at the merge that joins them."""
-    for merge in range(len(start)):
-        largest, added, squared = 0.0, 0.0, 0.0
-        for i in range(start[merge], middle[merge]):
+    n = len(order)
+    for merge in range(n - 1):
+        left, right = child[merge]
+        largest = max(widest[left], widest[right])
+        added, squared = total[left] + total[right], squares[left] + squares[right]
+        for i in range(begin[left], begin[left] + size[left]):
             row = order[i]
-            for j in range(middle[merge], stop[merge]):
+            for j in range(begin[right], begin[right] + size[right]):
                 between = np.float64(distance[row, order[j]])
                 added += between
                 squared += between * between
                 largest = max(largest, between)
-        widest[merge], total[merge], squares[merge] = largest, added, squared
+        widest[n + merge], total[n + merge], squares[n + merge] = largest, added, squared
+
+
+@njit(nogil=True, cache=True)
+def raise_nodes(
+    child,  # IN (n - 1, 2)
+    height,  # OUT (2 n - 1,), raised to the highest within each node
+):
+    """Make no part higher than the whole."""
+    n = len(child) + 1
+    for merge in range(n - 1):
+        left, right = child[merge]
+        height[n + merge] = max(height[n + merge], height[left], height[right])

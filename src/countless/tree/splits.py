@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from countless.kernels.tree import link_splits, place_nodes
+
 
 class Splits(NamedTuple):
     """Splits from the whole down to single rows; a cluster is split before its parts are.
@@ -38,35 +40,62 @@ def linkage_of_splits(splits: Splits) -> np.ndarray:
            [2., 3., 5., 3.]])
     """
     n = len(splits.order)
-    node = np.array(splits.order)  # of the cluster that begins at each place
-    linkage = np.empty((n - 1, 4))
+    places = np.stack([splits.start, splits.middle, splits.stop], axis=1)
     # Of equal heights the later split comes first, so that parts are joined before the whole is.
-    for merge, i in enumerate(np.lexsort((-np.arange(n - 1), splits.height))):
-        first, second = node[splits.start[i]], node[splits.middle[i]]
-        size = splits.stop[i] - splits.start[i]
-        linkage[merge] = min(first, second), max(first, second), splits.height[i], size
-        node[splits.start[i]] = n + merge
+    sequence = np.lexsort((-np.arange(n - 1), splits.height))
+    linkage = np.empty((n - 1, 4))
+    link_splits(splits.order, places, splits.height, sequence, linkage)
     return linkage
 
 
-def stretches(linkage: np.ndarray) -> Splits:
-    """Return any linkage matrix as stretches of an order, merge by merge; heights as they are.
+class Nodes(NamedTuple):
+    """Any tree as stretches of an order of its rows: node i < n is row i, n + j what merge j made.
+
+    Node i has the rows ``order[begin[i]:begin[i] + size[i]]``.
+    """
+
+    child: np.ndarray  # (n_rows - 1, 2)
+    size: np.ndarray  # (2 n_rows - 1,)
+    order: np.ndarray  # (n_rows,)
+    begin: np.ndarray  # (2 n_rows - 1,)
+
+
+def nodes_of(linkage: np.ndarray) -> Nodes:
+    """Return the nodes of a linkage matrix.
 
     Examples
     --------
     >>> import numpy as np
-    >>> stretches(np.array([[0, 1, 1.0, 2], [2, 3, 5.0, 3]])).order.tolist()
+    >>> nodes_of(np.array([[0, 1, 1.0, 2], [2, 3, 5.0, 3]])).order.tolist()
     [2, 0, 1]
     """
     n = len(linkage) + 1
-    size = np.append(np.ones(n, dtype=np.int64), linkage[:, 3].astype(np.int64))
     child = linkage[:, :2].astype(np.int64)
-    begin = np.zeros(2 * n - 1, dtype=np.int64)
-    for merge in range(n - 2, -1, -1):  # the whole begins at 0, and parents are placed first
-        left, right = child[merge]
-        begin[left] = begin[n + merge]
-        begin[right] = begin[left] + size[left]
-    order = np.empty(n, dtype=np.int64)
+    size = np.append(np.ones(n, dtype=np.int64), linkage[:, 3].astype(np.int64))
+    begin, order = np.empty(2 * n - 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+    place_nodes(child, size, begin)
     order[begin[:n]] = np.arange(n)
-    start = begin[n:]
-    return Splits(order, start, begin[child[:, 1]], start + size[n:], linkage[:, 2])
+    return Nodes(child, size, order, begin)
+
+
+def with_heights(linkage: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """Return the same tree with other heights, its merges put in their order.
+
+    Parameters
+    ----------
+    linkage : ndarray of shape (n_rows - 1, 4)
+    height : ndarray of shape (n_rows - 1,)
+        For each merge; no part may be higher than the whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linkage = np.array([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 5.0, 4]])
+    >>> with_heights(linkage, np.array([3.0, 2.0, 4.0]))[:, 2].tolist()
+    [2.0, 3.0, 4.0]
+    """
+    nodes = nodes_of(linkage)
+    n = len(nodes.order)
+    start, middle = nodes.begin[n:], nodes.begin[nodes.child[:, 1]]
+    from_the_top = (part[::-1] for part in (start, middle, start + nodes.size[n:], height))
+    return linkage_of_splits(Splits(nodes.order, *from_the_top))

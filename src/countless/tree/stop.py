@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._labels import number_by_appearance
-from countless.kernels.tree import measure_merges
+from countless.kernels.tree import measure_nodes, raise_nodes
 from countless.tree.gap import tree_of
-from countless.tree.splits import Splits, linkage_of_splits, stretches
+from countless.tree.splits import nodes_of, with_heights
 
 
 def cut_at_number(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -67,20 +67,14 @@ def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
     >>> spread.diameter.tolist(), spread.mean.round(2).tolist(), spread.saving.tolist()
     ([2.0, 7.0], [2.0, 4.67], [2.0, 24.0])
     """
-    n = len(linkage) + 1
-    child = linkage[:, :2].astype(np.int64)
-    places = stretches(linkage)
+    nodes = nodes_of(linkage)
+    n, size = len(nodes.order), nodes.size
     widest, total, squares = np.zeros((3, 2 * n - 1))
-    measure_merges(distance, *places[:4], widest[n:], total[n:], squares[n:])
-    for merge in range(n - 1):
-        widest[n + merge] = max(widest[n + merge], *widest[child[merge]])
-        total[n + merge] += total[child[merge]].sum()
-        squares[n + merge] += squares[child[merge]].sum()
-    size = np.append(np.ones(n), linkage[:, 3])
+    measure_nodes(distance, *nodes, widest, total, squares)
     cost = squares / size
-    pairs = size * (size - 1) / 2
-    saving = cost[n:] - cost[child].sum(axis=1)
-    return Spread(widest[n:], total[n:] / pairs[n:], np.maximum(saving, 0.0))
+    saving = cost[n:] - cost[nodes.child].sum(axis=1)
+    n_pairs = size[n:] * (size[n:] - 1) / 2
+    return Spread(widest[n:], total[n:] / n_pairs, np.maximum(saving, 0.0))
 
 
 def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
@@ -97,10 +91,6 @@ def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
     [2.0, 6.93]
     """
     n = len(linkage) + 1
-    child = linkage[:, :2].astype(np.int64)
     saving = np.append(np.zeros(n), spread_of_merges(linkage, distance).saving)
-    for merge in range(n - 1):
-        saving[n + merge] = max(saving[n + merge], *saving[child[merge]])
-    places = stretches(linkage)
-    from_the_top = (part[::-1] for part in (*places[1:4], np.sqrt(2 * saving[n:])))
-    return linkage_of_splits(Splits(places.order, *from_the_top))
+    raise_nodes(linkage[:, :2].astype(np.int64), saving)
+    return with_heights(linkage, np.sqrt(2 * saving[n:]))

@@ -1,0 +1,235 @@
+"""Trees from the top: R's answers, plain recursions, SciPy's trees, and where they are cut."""
+
+import csv
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
+from scipy.sparse.csgraph import minimum_spanning_tree
+from sklearn.cluster import BisectingKMeans
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_circles
+from sklearn.metrics import adjusted_rand_score
+
+from countless import DivisiveClustering, LinkageClustering
+from countless.dissimilarity import dissimilarities
+from countless.tree.diana import diana
+from countless.tree.splits import linkage_of_splits
+from countless.tree.stop import spread_of_merges
+
+# order and height of cluster::diana 2.1.4; iris in whole millimetres, so that ties are exact.
+R_DIANA = Path(__file__).with_name("r_diana.csv")
+TABLES = {
+    "iris_millimetres": lambda: np.round(10 * load_iris().data),
+    "wine": lambda: load_wine().data,
+}
+
+
+def r_answers():
+    with R_DIANA.open(newline="") as file:
+        return [
+            pytest.param(line, id=f"{line['set']}-{line['metric']}")
+            for line in csv.DictReader(file)
+        ]
+
+
+@pytest.mark.parametrize("answer", r_answers())
+def test_diana_is_that_of_r(answer):
+    splits = diana(dissimilarities(TABLES[answer["set"]](), metric=answer["metric"]))
+    np.testing.assert_array_equal(splits.order, np.array(answer["order"].split(), dtype=int))
+    height = np.empty(len(splits.height))  # R tells the height between neighbours of its order
+    height[splits.middle - 1] = splits.height
+    np.testing.assert_allclose(height, np.array(answer["height"].split(), dtype=float), rtol=1e-11)
+
+
+def plain_diana(distance, rows):
+    """Split as the book says, every average computed anew; return the clusters of the tree."""
+    if len(rows) == 1:
+        return set()
+    rest, splinter = list(rows), []
+    sums = [distance[i, rows].sum() for i in rest]
+    best = int(np.argmax(sums))
+    while best >= 0:
+        splinter.append(rest.pop(best))
+        if len(rest) == 1:
+            break
+        gains = [
+            distance[i, rest].sum() / (len(rest) - 1) - distance[i, splinter].mean() for i in rest
+        ]
+        best = int(np.argmax(gains)) if max(gains) > 0 else -1
+    return (
+        {frozenset(rows)}
+        | plain_diana(distance, sorted(rest))
+        | plain_diana(distance, sorted(splinter))
+    )
+
+
+def clusters_of(tree):
+    """Return the sets of rows that a linkage matrix makes, and their heights."""
+    n = len(tree) + 1
+    members = {i: frozenset([i]) for i in range(n)}
+    for merge, (a, b, _, _) in enumerate(tree):
+        members[n + merge] = members[int(a)] | members[int(b)]
+    return {members[n + merge]: height for merge, height in enumerate(tree[:, 2])}
+
+
+# Whole numbers: sums are exact, so that ties are ties in both.
+@settings(max_examples=25)
+@given(st.data())
+def test_diana_is_the_plain_recursion(data):
+    n = data.draw(st.integers(1, 14))
+    upper = data.draw(st.lists(st.integers(0, 9), min_size=n * n, max_size=n * n))
+    distance = np.triu(np.array(upper, dtype=float).reshape(n, n), 1)
+    distance += distance.T
+    tree = linkage_of_splits(diana(distance))
+    found = clusters_of(tree)
+    assert set(found) == plain_diana(distance, list(range(n)))
+    for rows, height in found.items():
+        assert height == max(distance[i, j] for i, j in combinations(rows, 2))
+    if n > 1:
+        assert is_valid_linkage(tree)
+        assert is_monotonic(tree)
+
+
+def test_diana_keeps_its_digits_where_sums_shrink():
+    # A tight group far inside a wide one: what is left of the sums is a billionth of them.
+    random = np.random.default_rng(0)
+    X = np.concatenate([1e5 * random.normal(size=(40, 2)), 1e-4 * random.normal(size=(40, 2))])
+    distance = dissimilarities(X, metric="euclidean")
+    found = clusters_of(linkage_of_splits(diana(distance)))
+    assert set(found) == plain_diana(distance, list(range(80)))
+
+
+def test_spanning_tree_is_single_linkage():
+    X = np.random.default_rng(1).normal(size=(60, 3))
+    model = DivisiveClustering("mst", metric="cityblock", n_clusters=5).fit(X)
+    distance = dissimilarities(X, metric="cityblock")
+    expected = minimum_spanning_tree(distance).data
+    np.testing.assert_allclose(model.linkage_matrix_[:, 2], np.sort(expected))
+    single = linkage(X, "single", metric="cityblock")
+    assert set(clusters_of(model.linkage_matrix_)) == set(clusters_of(single))
+    known = DivisiveClustering("mst", metric="precomputed", n_clusters=5).fit(distance)
+    np.testing.assert_array_equal(model.labels_, known.labels_)
+
+
+def test_bisecting_splits_the_largest_inertia_with_kmeans():
+    X, _ = make_blobs(120, centers=5, cluster_std=0.6, random_state=0)
+    model = DivisiveClustering("bisecting", n_clusters=5, random_state=0).fit(X)
+    tree = model.linkage_matrix_
+    assert is_valid_linkage(tree)
+    assert is_monotonic(tree)
+    inertia = sum(
+        np.square(X[model.labels_ == c] - X[model.labels_ == c].mean(0)).sum() for c in range(5)
+    )
+    peer = min(BisectingKMeans(5, random_state=seed).fit(X).inertia_ for seed in range(5))
+    assert inertia < 1.3 * peer
+    assert tree[-1, 2] == pytest.approx(np.square(X - X.mean(axis=0)).sum())
+    equal = DivisiveClustering("bisecting", n_clusters=2).fit(np.repeat([[0.0], [1.0]], 5, axis=0))
+    assert equal.labels_.tolist() == [0] * 5 + [1] * 5
+    assert (equal.linkage_matrix_[:-1, 2] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["diana", "mst", "bisecting"])
+def test_stops(method):
+    X, _ = make_blobs(40, centers=4, random_state=0)
+    distance = dissimilarities(X, metric="euclidean")
+
+    def spreads(labels):
+        for label in np.unique(labels):
+            within = distance[np.ix_(labels == label, labels == label)]
+            n = len(within)
+            yield within.max(), within.sum() / max(1, n * (n - 1))
+
+    model = DivisiveClustering(method, max_diameter=3.0, random_state=0).fit(X)
+    assert max(widest for widest, _ in spreads(model.labels_)) <= 3
+    wide = spread_of_merges(model.linkage_matrix_, distance)
+    parents = clusters_of(model.linkage_matrix_)
+    assert wide.diameter[-1] == distance.max()
+    # No cluster could have been left whole: the smallest that holds it is too wide.
+    for label in np.unique(model.labels_):
+        rows = frozenset(np.flatnonzero(model.labels_ == label).tolist())
+        above = min((c for c in parents if c > rows), key=len)
+        assert distance[np.ix_(sorted(above), sorted(above))].max() > 3
+    model = DivisiveClustering(method, max_dissimilarity=1.5, random_state=0).fit(X)
+    assert max(mean for _, mean in spreads(model.labels_)) <= 1.5
+    assert DivisiveClustering(method, n_clusters=40, random_state=0).fit(X).n_clusters_ == 40
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DivisiveClustering(),
+        DivisiveClustering("mst"),
+        DivisiveClustering("bisecting"),
+        LinkageClustering(),
+        LinkageClustering("complete"),
+        LinkageClustering("ward"),
+    ],
+    ids=lambda model: model.method,
+)
+def test_the_gap_finds_clusters_and_no_structure(model):
+    model.set_params(random_state=0)
+    X, truth = make_blobs(200, centers=7, n_features=6, random_state=1)
+    assert adjusted_rand_score(truth, model.fit_predict(X)) > 0.98
+    assert model.path_.confidence > 0.3
+    cloud = np.random.default_rng(0).normal(size=(200, 2)) @ [[1.0, 0.4], [0.0, 0.5]]
+    assert model.fit(cloud).n_clusters_ == 1
+    assert not hasattr(model.set_params(n_clusters=3).fit(cloud), "path_")
+
+
+def test_rings_need_a_spanning_tree():
+    X, ring = make_circles(300, noise=0.05, factor=0.4, random_state=0)
+    assert adjusted_rand_score(ring, DivisiveClustering("mst", random_state=0).fit_predict(X)) == 1
+
+
+def test_matrices_and_rows_give_the_same_tree():
+    X, _ = make_blobs(80, centers=3, cluster_std=0.5, random_state=0)
+    rows = DivisiveClustering(random_state=0).fit(X)
+    known = DivisiveClustering(metric="precomputed", random_state=0).fit(
+        dissimilarities(X, metric="euclidean")
+    )
+    np.testing.assert_array_equal(rows.linkage_matrix_, known.linkage_matrix_)
+    np.testing.assert_array_equal(rows.labels_, known.labels_)
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_equal_rows_are_one_cluster(value):
+    for model in (DivisiveClustering(), DivisiveClustering("mst"), LinkageClustering()):
+        assert model.fit(np.full((9, 2), value)).n_clusters_ == 1
+    assert DivisiveClustering().fit([[1.0]]).labels_.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"method": "agnes"}, "method must be one of 'diana', 'mst', 'bisecting'; got 'agnes'"),
+        ({"metric": "taxi"}, "metric must be one of .*; got 'taxi'"),
+        ({"n_clusters": 0}, "n_clusters must be None or a whole number of at least 1; got 0"),
+        ({"n_clusters": 9}, "n_clusters=9, and X has 4 rows"),
+        ({"max_diameter": -1}, "max_diameter must be None or a number of at least 0; got -1"),
+        ({"n_clusters": 2, "max_diameter": 1}, "give n_clusters or max_diameter, not both"),
+        ({"method": "bisecting", "metric": "mixed"}, "bisecting k-means needs Euclidean rows"),
+    ],
+)
+def test_parameters_are_checked(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DivisiveClustering(**parameters).fit(np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ((0, 1, 5.0), "symmetric; row 0, column 1 is 5 and row 1, column 0 is 1"),
+        ((2, 2, 1.0), "row 2 differs from itself"),
+        ((1, 0, -1.0), "at least 0; row 1, column 0 is -1"),
+        ((1, 2, np.nan), "row 1, column 2"),
+    ],
+)
+def test_matrices_are_checked(entry, message):
+    distance = np.ones((3, 3)) - np.eye(3)
+    distance[entry[:2]] = entry[2]
+    with pytest.raises(ValueError, match=message):
+        DivisiveClustering(metric="precomputed").fit(distance)

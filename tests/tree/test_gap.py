@@ -1,0 +1,74 @@
+"""Where to cut any linkage."""
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
+from sklearn.datasets import make_blobs
+
+from countless import cut_gap
+from countless._labels import number_by_appearance
+from countless.tree.gap import TreeCut
+
+METHODS = ["single", "complete", "average", "weighted", "centroid", "median", "ward"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_linkage_of_blobs_is_cut_at_the_blobs(method):
+    X, truth = make_blobs(150, centers=5, n_features=4, cluster_std=0.7, random_state=4)
+    tree = linkage(X, method)
+    for rows in (X, None):
+        cut = cut_gap(tree, rows, method=method, random_state=0)
+        assert cut.n_clusters == 5
+        np.testing.assert_array_equal(cut.labels, number_by_appearance(truth)[1])
+        assert 0 < cut.confidence <= 1
+
+
+def test_labels_are_those_of_scipy_at_every_height():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    tree = linkage(X, "average")
+    cut = cut_gap(tree, X, random_state=0)
+    for height in np.quantile(tree[:, 2], [0.2, 0.5, 0.9]):
+        expected = fcluster(tree, height, "distance")
+        np.testing.assert_array_equal(cut.labels_at(height), number_by_appearance(expected)[1])
+    for plateau in cut.plateaus[1:4]:
+        expected = cut_tree(tree, plateau.n_clusters).ravel()
+        middle = np.sqrt(plateau.low * plateau.high)
+        np.testing.assert_array_equal(cut.labels_at(middle), number_by_appearance(expected)[1])
+
+
+@pytest.mark.parametrize("d", [1, 2, 12])
+def test_structureless_rows_stay_together(d):
+    random = np.random.default_rng(d)
+    for X in (random.normal(size=(150, d)), random.uniform(size=(150, d))):
+        tree = linkage(X, "average")
+        assert cut_gap(tree, X, random_state=0).n_clusters == 1
+        assert cut_gap(tree, random_state=0).n_clusters == 1
+
+
+def test_a_matrix_of_dissimilarities_does_as_well():
+    X, _ = make_blobs(90, centers=3, cluster_std=0.5, random_state=0)
+    distance = np.abs(X[:, None] - X).sum(axis=2)
+    tree = linkage(distance[np.triu_indices(90, 1)], "complete")
+    known = cut_gap(tree, distance, method="complete", metric="precomputed", random_state=0)
+    rows = cut_gap(tree, X, method="complete", metric="cityblock", random_state=0)
+    assert known.n_clusters == rows.n_clusters == 3
+
+
+def test_equal_rows_and_few_rows():
+    repeated = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 8, axis=0)
+    assert cut_gap(linkage(repeated, "average"), repeated, random_state=0).n_clusters == 3
+    same = np.ones((12, 2))
+    assert cut_gap(linkage(same, "average"), same, random_state=0).n_clusters == 1
+    pair = cut_gap(linkage([[0.0], [1.0]], "average"))
+    assert (pair.n_clusters, pair.confidence) == (1, 0.0)
+    assert isinstance(pair, TreeCut)
+    assert "n_clusters=1" in repr(pair)
+
+
+def test_bad_trees_and_rows_are_refused():
+    X = np.arange(12.0).reshape(6, 2)
+    tree = linkage(X, "average")
+    with pytest.raises(ValueError, match="the tree has 6 rows, and X has 5"):
+        cut_gap(tree, X[:5])
+    with pytest.raises(ValueError, match="linkage"):
+        cut_gap(tree[:, :3], X)
