@@ -166,11 +166,11 @@ def judged(
     last = n_rows // 2
     if last < 2 or not len(positive):
         return TreeCut(linkage, np.empty(0), np.empty(0))
-    # Equal rows say nothing below the step between values; half of it is as near as they are.
-    floor = positive[-1] / 2 if len(positive) < len(height) else 0.0
+    # Equal rows are taken as spread over half the step to the next, as `hard.penalty` does.
+    step = positive[-1] if len(positive) < len(height) else 0.0
     found = [[_figures(*_from_the_top(grow(cloud), ward)) for cloud in kind] for kind in clouds()]
-    widths = plateau_widths(np.maximum(height[:last], floor))
-    compactness = compactness_curve(cost[:last] + n_rows * floor**2 / 12, n_rows)
+    widths = plateau_widths(np.maximum(height[:last], step / 8))
+    compactness = compactness_curve(cost[:last] + n_rows * step**2 / 48, n_rows)
     return TreeCut(linkage, widths, null_widths(typical(found), compactness, n_rows))
 
 
