@@ -24,7 +24,8 @@ there are, how sure that is, and what sets each cluster apart. It writes
 - `model.zip`: JSON and plain arrays, for `predict`,
 - `run.json`: versions, arguments, seed, a digest of the input, what was read and done, results and
   timings,
-- `path.png`, with `--plot`: the number of clusters against the penalty.
+- `path.png`, with `--plot`: the number of clusters against the penalty; for mixtures
+  `posterior.png`: traces, the posterior of k and who is together with whom.
 
 Files are complete or not written, and none is overwritten without `--force`. A problem with the
 data is one line that begins with `error:` and names the row, column or parameter; the exit code is

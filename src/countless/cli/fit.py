@@ -1,13 +1,15 @@
 """``countless fit``: read a table, cluster it, say what was found, write it down."""
 
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .mixture import mixture_options, mixture_parameters, takes_raw_values
 from .options import as_given, data_choices, data_options, open_data
-from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE
+from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE, SAMPLED
 
 BLOCK_ROWS = 10_000
 
@@ -34,6 +36,7 @@ BLOCK_ROWS = 10_000
     "any kind as they are and leaves gaps out; also hamming, euclidean, sqeuclidean, cityblock, "
     "correlation.",
 )
+@mixture_options
 @click.option(
     "--set",
     "settings",
@@ -47,7 +50,11 @@ BLOCK_ROWS = 10_000
     type=click.Path(path_type=Path),
     help="Where results go; by default the data's name with '-clusters'.",
 )
-@click.option("--plot", is_flag=True, help="Draw the penalty path, too (path.png).")
+@click.option(
+    "--plot",
+    is_flag=True,
+    help="Draw the penalty path, too (path.png), or the posterior of a mixture (posterior.png).",
+)
 @click.option(
     "--checkpoint",
     metavar="FILE",
@@ -113,6 +120,7 @@ def fit(data: str, **options: Any) -> None:
         raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
     if options["block_rows"] and not options["stream"]:
         raise InputError("--block-rows is for --stream")
+    parameters = mixture_parameters(method, METHODS[method].parameters(), options, parameters)
     metric = options["metric"]
     if metric:
         from .measure import pairs_parameters
@@ -121,7 +129,7 @@ def fit(data: str, **options: Any) -> None:
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     graph = METHODS[method].takes == "edges"
     if plot:
-        if METHODS[method].key_parameter != "penalty":
+        if METHODS[method].key_parameter != "penalty" and method not in SAMPLED:
             raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
         if graph:
             raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
@@ -147,6 +155,8 @@ def fit(data: str, **options: Any) -> None:
             f"{method} does not choose the number of clusters: "
             f"{key}={getattr(estimator, key)} unless you say --set {key}=NUMBER"
         )
+    if choices.scale is None and takes_raw_values(estimator):
+        choices = replace(choices, scale=False)
     divergence = getattr(estimator, "divergence", "sqeuclidean")
     with open_data(screen, choices, options, divergence) as prepared:
         if metric:

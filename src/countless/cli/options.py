@@ -143,16 +143,19 @@ def as_given(**options: Any) -> dict[str, Any]:
 
 def reading_options(command: Command) -> Command:
     """Add the options that say how to read the data."""
-    return _with(_READING, command)
+    return with_options(_READING, command)
 
 
 def data_options(command: Command) -> Command:
     """Add all that fit and path share: the data, where it stays, and how to print."""
     own = (out_of_core_option, dask_option, seed_option, jobs_option)
-    return _with((*_COLUMNS, *_READING, *own, json_option, quiet_option, force_option), command)
+    return with_options(
+        (*_COLUMNS, *_READING, *own, json_option, quiet_option, force_option), command
+    )
 
 
-def _with(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
+def with_options(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
+    """Add options to a command, in their order."""
     for option in reversed(options):
         command = option(command)
     return command

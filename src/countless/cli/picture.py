@@ -1,4 +1,4 @@
-"""The picture of a penalty path, as the bytes of a PNG file."""
+"""Pictures as the bytes of PNG files."""
 
 import io
 from typing import Any
@@ -14,18 +14,28 @@ def need_matplotlib() -> None:
         raise InputError("drawing needs matplotlib: pip install 'countless[plot]'")
 
 
-def path_picture(path: Any) -> bytes:
-    """Draw the number of clusters against the penalty."""
+def new_figure(width: float, height: float) -> Any:
+    """Return a figure that is not pyplot's: no window system and no global state are touched."""
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from ..plot.path import PenaltyPathDisplay
-
-    # A figure of its own, not pyplot's: no window system and no global state are touched.
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    PenaltyPathDisplay.from_path(path, ax=figure.add_subplot())
+    return figure
+
+
+def png(figure: Any) -> bytes:
+    """Return a figure as the bytes of a file."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=150)
     return out.getvalue()
+
+
+def path_picture(path: Any) -> bytes:
+    """Draw the number of clusters against the penalty."""
+    figure = new_figure(7, 4)
+    from ..plot.path import PenaltyPathDisplay
+
+    PenaltyPathDisplay.from_path(path, ax=figure.add_subplot())
+    return png(figure)

@@ -12,7 +12,31 @@ from ..report.plain import number
 SHOWN_GAINS = 3  # passes whose gains tell how fast the objective settles
 
 
-class PassProgress:
+class Listener:
+    """A scikit-learn callback that hears of nothing; what it is to hear of is overridden."""
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is needed before a fit."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is left after a fit."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **details: Any) -> None:
+        """Nothing is known at the start of a pass."""
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: Any = None, **details: Any
+    ) -> None:
+        """Hear of a pass; other tasks have no number."""
+        if metadata and "pass" in metadata:
+            self.on_pass(metadata)
+
+    def on_pass(self, found: Any) -> None:
+        """Hear of the number, the objective and the clusters of a pass."""
+        raise NotImplementedError
+
+
+class PassProgress(Listener):
     """A scikit-learn callback that says after each pass how far a fit has come.
 
     Parameters
@@ -53,35 +77,22 @@ class PassProgress:
         self._last = self._seconds = 0.0
         self._objectives: list[float] = []
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing is needed before a fit."""
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is left after a fit."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **details: Any) -> None:
-        """Nothing is known at the start of a pass."""
-
-    def on_fit_task_end(
-        self, estimator: Any, context: Any, *, metadata: Any = None, **details: Any
-    ) -> None:
-        """Say what a pass came to; other tasks than passes say nothing."""
-        if not metadata or "pass" not in metadata:
-            return
+    def on_pass(self, found: Any) -> None:
+        """Say what a pass came to."""
         now = self._clock()
         took, self._last = now - self._last, now
         line = (
-            f"pass {metadata['pass']}, {counted(metadata['n_clusters'], 'cluster')}, "
-            f"objective {number(metadata['objective'])}"
+            f"pass {found['pass']}, {counted(found['n_clusters'], 'cluster')}, "
+            f"objective {number(found['objective'])}"
         )
         # The time before the first is not that of a pass: the penalty was read from the data then.
         if self._objectives:
             self._seconds = (self._seconds + took) / 2 if self._seconds else took
             rate = _rate(self._n_rows / max(took, 1e-9))
             line += f", {self._seconds:.1f} s a pass, {rate} rows/s"
-        self._objectives = [*self._objectives[-SHOWN_GAINS:], metadata["objective"]]
+        self._objectives = [*self._objectives[-SHOWN_GAINS:], found["objective"]]
         if self._seconds:
-            line += f", {self._time_left(metadata['pass'])}"
+            line += f", {self._time_left(found['pass'])}"
         self.say(line)
 
     def _time_left(self, n_passes: int) -> str:
@@ -92,6 +103,55 @@ class PassProgress:
         if math.isinf(most):
             return "time left unknown"
         return f"at most {duration(most * self._seconds)} left"
+
+
+class SweepProgress(Listener):
+    """A scikit-learn callback that says after each sweep of a chain how far all of them are.
+
+    Parameters
+    ----------
+    say : callable
+        Told a line after each sweep.
+    n_sweeps, n_chains : int
+        Sweeps of each chain.
+    clock : callable
+        The time in seconds.
+
+    Examples
+    --------
+    >>> times = iter([7.0, 9.0])
+    >>> progress = SweepProgress(print, n_sweeps=10, n_chains=2, clock=lambda: next(times))
+    >>> for n in (1, 2):
+    ...     progress.on_pass({"pass": n, "n_clusters": 3, "objective": -14.5})
+    sweep 1 of 20 in 2 chains, 3 clusters, log joint -14.5
+    sweep 2 of 20 in 2 chains, 3 clusters, log joint -14.5, about 36 s left
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        *,
+        n_sweeps: int,
+        n_chains: int,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.say = say
+        self._n_in_all, self._n_chains, self._clock = n_sweeps * n_chains, n_chains, clock
+        self._begun: float | None = None
+
+    def on_pass(self, found: Any) -> None:
+        """Say how far the chains are."""
+        n_done, now = found["pass"], self._clock()
+        line = (
+            f"sweep {n_done} of {self._n_in_all} in {counted(self._n_chains, 'chain')}, "
+            f"{counted(found['n_clusters'], 'cluster')}, log joint {number(found['objective'])}"
+        )
+        if self._begun is None:
+            self._begun = now
+        else:
+            seconds = (now - self._begun) / (n_done - 1)
+            line += f", about {duration(seconds * (self._n_in_all - n_done))} left"
+        self.say(line)
 
 
 def passes_left(objectives: list[float], tol: float) -> int | None:
@@ -144,6 +204,10 @@ def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -
     >>> follow(HDBSCAN(), print, (10, 2))
     """
     if not hasattr(estimator, "set_callbacks"):
+        return
+    if hasattr(estimator, "n_sweeps"):
+        schedule = {"n_sweeps": estimator.n_sweeps, "n_chains": estimator.n_chains}
+        estimator.set_callbacks(SweepProgress(say, **schedule))
         return
     from ..hard.dp_means import LARGE_TABLE_TOL, SMALL_CELLS, SMALL_ROWS
 

@@ -50,6 +50,13 @@ ESTIMATORS: Mapping[str, Method] = {
         "as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
+    "dp-mixture": Method(
+        "dp-mixture",
+        "countless.bayes.mixture",
+        "DPMixture",
+        "clusters of a --model drawn from their posterior: how many there are, and how sure",
+        "model",
+    ),
     "graph-dp-means": Method(
         "graph-dp-means",
         "countless.hard.graph.estimator",
@@ -64,6 +71,13 @@ ESTIMATORS: Mapping[str, Method] = {
         "HDPMeans",
         "several data sets (--group) that share centers, each for a price of its own",
         "global_penalty",
+    ),
+    "hdp-mixture": Method(
+        "hdp-mixture",
+        "countless.bayes.hdp",
+        "HDPMixture",
+        "the same for several data sets (--group) that share clusters",
+        "model",
     ),
     "kernel-dp-means": Method(
         "kernel-dp-means",
@@ -113,6 +127,7 @@ ESTIMATORS: Mapping[str, Method] = {
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
 OUT_OF_CORE = ("dp-means",)  # what takes tables that are not in memory
+SAMPLED = ("dp-mixture", "hdp-mixture")  # what has a posterior to draw
 
 _WORDS = {"none": None, "true": True, "false": False}
 

@@ -15,16 +15,17 @@ from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
 from ..io.table import counted
 from ..io.write import Content, write_directory
-from ..report.plain import how_sure, number
+from ..report.plain import how_sure, how_sure_of_draws, number
 from ..report.summary import NOISE, ClusterSummary
 from ..report.text import clusters_view
 from .data import Cells, Data
 from .far import FarData
+from .mixture import posterior_picture, posterior_record
 from .picture import path_picture
 from .progress import follow
 from .screen import Screen, to_json
 
-FILES = ("labels.csv", "model.zip", "path.png", "run.json")
+FILES = ("labels.csv", "model.zip", "path.png", "posterior.png", "run.json")
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -57,7 +58,10 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
-    if request.plot:
+    if request.plot and hasattr(estimator, "posterior_"):
+        with screen.step("plot", "drawing the posterior"):
+            files["posterior.png"] = posterior_picture(estimator)
+    elif request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
@@ -128,6 +132,8 @@ def result_of(
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
+    if hasattr(estimator, "posterior_"):
+        result["posterior"] = posterior_record(estimator.posterior_)
     used = [column.name for column in data.columns if column.used]
     result["clusters"] = [
         {
@@ -163,6 +169,8 @@ def show_result(
         screen.show(f"{counted(len(sizes), 'data set')}, each with {often} of them")
     if "confidence" in result:
         screen.show(how_sure(result["confidence"], result["plateaus"]))
+    if "posterior" in result:
+        screen.show(*how_sure_of_draws(result["posterior"]))
     screen.show("", clusters_view(clusters, cells.cell, cells.row_name))
     if agreement := result["agreement"]:
         screen.show(

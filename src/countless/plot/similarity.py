@@ -115,7 +115,7 @@ class SimilarityDisplay:
             ax.axhline(edge, color=CHOSEN, linewidth=0.6)
             ax.axvline(edge, color=CHOSEN, linewidth=0.6)
         bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)
-        bar.set_label("probability of sharing a cluster")
+        bar.set_label("probability of sharing a cluster", fontsize="small")
         bar.outline.set_visible(False)
         ax.set_xticks([])
         ax.set_yticks([])

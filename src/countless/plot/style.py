@@ -32,8 +32,9 @@ def need_pyplot() -> Any:
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
     """Return the axes that were given, or those of a new figure of a size in inches."""
-    plt = need_pyplot()
-    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    return need_pyplot().subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def color_of(cluster: int) -> str:

@@ -83,11 +83,10 @@ class TraceDisplay:
 
     def plot(self, *, ax: Any = None) -> TraceDisplay:
         """Draw the trace and keep what was drawn."""
-        plt = need_pyplot()
         n = len(self.names)
         if ax is None:
-            size = (7.2, 0.6 + 1.7 * n)
-            ax = plt.subplots(n, sharex=True, squeeze=False, figsize=size, layout="constrained")[1]
+            figure = need_pyplot().figure(figsize=(7.2, 0.6 + 1.7 * n), layout="constrained")
+            ax = figure.subplots(n, sharex=True, squeeze=False)
         self.axes_ = np.ravel(ax)
         if len(self.axes_) != n:
             raise ValueError(f"ax must have {n} axes, one for each name; got {len(self.axes_)}")

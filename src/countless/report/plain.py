@@ -1,7 +1,7 @@
 """Small pieces of text: data that is safe to print, numbers and shares as a person writes them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -73,3 +73,31 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     if others:
         rival = f"next best: {others[0]} cluster{'s' if others[0] > 1 else ''}"
     return f"Confidence {confidence:.2f}, from 0 (a tie) to 1 (no rival); {rival}"
+
+
+def how_sure_of_draws(found: Mapping[str, Any]) -> tuple[str, str]:
+    """Write which numbers of clusters are likely in draws, and whether their chains agree.
+
+    Examples
+    --------
+    >>> agreed = {"n_clusters": (1.004, 312.2)}
+    >>> draws = {"n_chains": 4, "n_draws": 100, "diagnostics": agreed, "probability": 0.95}
+    >>> draws |= {"n_clusters_interval": [3, 5], "n_clusters": {3: 0.7, 4: 0.2, 5: 0.1}}
+    >>> for line in how_sure_of_draws(draws):
+    ...     print(line)
+    3 to 5 clusters with 95 % probability; most probable: 3 (70 %)
+    4 chains of 100 draws: R-hat 1.00 (1 where they agree), effective size 312
+    """
+    low, high = found["n_clusters_interval"]
+    span = f"{low} to {high}" if low < high else f"{low}"
+    likeliest = max(found["n_clusters"], key=lambda k: found["n_clusters"][k])
+    r_hat, size = found["diagnostics"]["n_clusters"]
+    chains = f"{found['n_chains']} chain{'s' if found['n_chains'] > 1 else ''}"
+    draws = f"{found['n_draws']} draw{'s' if found['n_draws'] > 1 else ''}"
+    agreement = f"R-hat {r_hat:.2f} (1 where they agree), "
+    return (
+        f"{span} cluster{'s' if high > 1 else ''} with {percent(found['probability'])} "
+        f"probability; most probable: {likeliest} ({percent(found['n_clusters'][likeliest])})",
+        f"{chains} of {draws}: {agreement if math.isfinite(r_hat) else ''}"
+        f"effective size {size:.0f}",
+    )

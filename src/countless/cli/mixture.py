@@ -1,0 +1,117 @@
+"""What ``fit`` adds for methods that draw clusterings: options, how sure they are, a picture."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Command, with_options
+
+if TYPE_CHECKING:
+    from ..bayes.posterior import Posterior
+
+PROB = 0.95  # what the credible range of the number of clusters holds
+
+# The names that countless.models.named knows, which would take long to import for a help text.
+MODELS = (
+    "gaussian",
+    "diagonal",
+    "fixed",
+    "bernoulli",
+    "categorical",
+    "poisson",
+    "multinomial",
+    "columns",
+)
+# Options that are parameters of the method under shorter names.
+_PARAMETERS = {"model": "model", "sweeps": "n_sweeps", "chains": "n_chains"}
+# Models of values as they are: a scaled count is no count.
+_RAW_MODELS = ("bernoulli", "categorical", "poisson", "multinomial")
+
+_OPTIONS = (
+    click.option(
+        "--model",
+        type=click.Choice(MODELS),
+        metavar="NAME",
+        help="For dp-mixture, hdp-mixture and bhc: what a cluster looks like. gaussian, diagonal "
+        "or fixed (one round shape); bernoulli, categorical, poisson, multinomial; columns (each "
+        "by its kind).",
+    ),
+    click.option(
+        "--sweeps",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="For mixtures: how often each chain draws the cluster of every row. The first half "
+        "is forgotten; Ctrl-C after that keeps what was drawn.",
+    ),
+    click.option(
+        "--chains",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="For mixtures: chains, which should agree.",
+    ),
+)
+
+
+def mixture_options(command: Command) -> Command:
+    """Add the options of methods that draw clusterings."""
+    return with_options(_OPTIONS, command)
+
+
+def mixture_parameters(
+    method: str, known: list[str], options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings and what the options add to them, for a method that knows these."""
+    from ..io.errors import InputError
+
+    parameters = dict(settings)
+    for option, parameter in _PARAMETERS.items():
+        if options[option] is None:
+            continue
+        if parameter not in known:
+            raise InputError(f"{method} takes no --{option}")
+        if parameter in settings:
+            raise InputError(f"{parameter} is given twice, by --{option} and by --set")
+        parameters[parameter] = options[option]
+    return parameters
+
+
+def takes_raw_values(estimator: Any) -> bool:
+    """Tell whether an estimator's model is of values as they are, not scaled.
+
+    Examples
+    --------
+    >>> from countless import DPMixture
+    >>> takes_raw_values(DPMixture("poisson")), takes_raw_values(DPMixture())
+    (True, False)
+    """
+    return getattr(estimator, "model", None) in _RAW_MODELS
+
+
+def posterior_record(posterior: "Posterior") -> dict[str, Any]:
+    """Return how sure draws are of the number of clusters, and whether their chains agree."""
+    share = posterior.n_clusters_distribution()
+    n_chains, n_draws, _ = posterior.labels.shape
+    return {
+        "n_chains": n_chains,
+        "n_draws": n_draws,
+        "n_clusters_interval": list(posterior.n_clusters_interval(PROB)),
+        "probability": PROB,
+        "n_clusters": {k: float(share[k]) for k in range(len(share)) if share[k] > 0},
+        "diagnostics": posterior.diagnostics(),
+    }
+
+
+def posterior_picture(estimator: Any) -> bytes:
+    """Draw traces, the posterior of k, and who is together with whom."""
+    from ..plot.cluster_count import ClusterCountDisplay
+    from ..plot.similarity import SimilarityDisplay
+    from ..plot.trace import TraceDisplay
+    from .picture import new_figure, png
+
+    figure = new_figure(10, 6)
+    (k, count), (log_joint, similarity) = figure.subplots(2, 2)
+    TraceDisplay.from_estimator(estimator, ax=[k, log_joint])
+    ClusterCountDisplay.from_estimator(estimator, ax=count)
+    SimilarityDisplay.from_estimator(estimator, ax=similarity)
+    return png(figure)
