@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from countless import BayesianHierarchicalClustering
-from countless.kernels.bhc import fill_odds
+from countless.kernels.bhc import fill_pairs
 from countless.models import Columns, DiagonalGaussian, Gaussian, Multinomial
 from countless.tree import bhc_tree
 from countless.tree.bhc_learn import evidence_and_gradient, fit_tree
@@ -203,6 +203,17 @@ def test_learning_raises_the_evidence_and_never_the_objective():
     assert again.log_evidence == learned.best.evaluation.log_evidence
 
 
+def test_the_tree_with_the_most_evidence_is_kept():
+    X, y = make_blobs(250, centers=10, cluster_std=0.7, random_state=1)
+    found = {
+        refine: BayesianHierarchicalClustering(learn=False, refine=refine).fit(X)
+        for refine in (False, True)
+    }
+    assert found[True].log_evidence_ > found[False].log_evidence_ + 10
+    scores = {refine: adjusted_rand_score(y, m.labels_) for refine, m in found.items()}
+    assert scores[True] > scores[False]
+
+
 def test_what_was_given_is_not_learned():
     X, _ = make_blobs(60, centers=3, random_state=1)
     given = DiagonalGaussian(strength=0.2, scale=0.5)
@@ -256,14 +267,14 @@ def test_tables_are_a_short_cut_only():
         n = len(leaves.size)
         results = []
         for tables in (model.tables(n), model.tables(n)[:, :2], np.empty((model.width, 0))):
-            odds = np.empty(n * (n - 1) // 2)
-            args = (log_weights(1.0, n), np.zeros(n), 0, n, odds)
-            fill_odds(model.clusters(1), np.ascontiguousarray(tables), *leaves, *args)
-            results.append(odds)
+            together = np.empty(n * (n - 1) // 2)
+            tables = np.ascontiguousarray(tables)
+            fill_pairs(model.clusters(1), tables, leaves.statistics, 0, n, together)
+            results.append(together)
         i, j = np.triu_indices(n, 1)
-        plain = model.log_marginal(leaves.statistics[i] + leaves.statistics[j]) + gammaln(2)
-        for odds in results:
-            np.testing.assert_allclose(odds, plain, rtol=1e-11, atol=1e-11)
+        plain = model.log_marginal(leaves.statistics[i] + leaves.statistics[j])
+        for together in results:
+            np.testing.assert_allclose(together, plain, rtol=1e-11, atol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
@@ -333,7 +344,7 @@ def test_one_row_and_equal_rows():
 
 def test_it_says_when_it_stops_early():
     X, _ = make_blobs(60, centers=3, random_state=1)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 trees"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
         BayesianHierarchicalClustering(max_iter=1).fit(X)
 
 

@@ -37,27 +37,37 @@ def _row_start(n, x):
 
 
 @njit(nogil=True, cache=True)
-def fill_odds(
+def fill_pairs(
     clusters,  # IN a place to work, one cluster
     tables,  # IN (width, n_counts)
     statistics,  # IN (n, width)
-    size,  # IN (n,)
-    log_weight,  # IN (n_rows + 1,)
-    log_sum,  # IN (n,)
     first,  # IN
     last,  # IN
-    odds,  # OUT (n (n - 1) / 2,)
+    together,  # OUT (n (n - 1) / 2,)
 ):
-    """Find the log odds of every pair whose lower place is from first up to last."""
+    """Find the log marginal of every pair whose lower place is from first up to last."""
     n = statistics.shape[0]
     places = np.arange(n)
     for x in range(first, last):
         begin = _row_start(n, x) + x + 1
-        row = odds[begin : begin + n - x - 1]
-        later = places[x + 1 :]
-        _odds_with(
-            clusters, tables, statistics, size, log_weight, log_sum, x, later, n - x - 1, row
-        )
+        row, later = together[begin : begin + n - x - 1], places[x + 1 :]
+        log_marginals_together(clusters, tables, statistics, x, later, n - x - 1, row)
+
+
+@njit(nogil=True, cache=True)
+def odds_of_pairs(
+    together,  # IN (n (n - 1) / 2,) log marginals
+    size,  # IN (n,)
+    log_weight,  # IN (n_rows + 1,)
+    log_sum,  # IN (n,)
+    odds,  # OUT (n (n - 1) / 2,), may be the same array
+):
+    """Turn log marginals of pairs into the log odds of their merges."""
+    place = 0
+    for x in range(size.shape[0]):
+        for y in range(x + 1, size.shape[0]):
+            odds[place] = together[place] + log_weight[size[x] + size[y]] - log_sum[x] - log_sum[y]
+            place += 1
 
 
 @njit(nogil=True, cache=True)
@@ -177,6 +187,25 @@ def sum_up(
         difference = log_joint[n + step] - apart
         log_odds[step] = difference
         log_sum[n + step] = apart + _softplus(difference)
+
+
+@njit(nogil=True, cache=True)
+def weigh_nodes(
+    children,  # IN (n - 1, 2)
+    log_odds,  # IN (n - 1,)
+    weight,  # OUT (2 n - 1,)
+):
+    """Find the probability that each node is a cluster: its merge is taken, and none above it."""
+    n = children.shape[0] + 1
+    weight[2 * n - 2] = 1.0  # until its own turn comes, the probability that all above are apart
+    for step in range(n - 2, -1, -1):
+        above = weight[n + step]
+        ratio = math.exp(-abs(log_odds[step]))
+        likelier, other = 1.0 / (1.0 + ratio), ratio / (1.0 + ratio)
+        taken, apart = (likelier, other) if log_odds[step] >= 0.0 else (other, likelier)
+        weight[n + step] = above * taken
+        weight[children[step, 0]] = above * apart
+        weight[children[step, 1]] = above * apart
 
 
 @njit(nogil=True, cache=True)

@@ -36,7 +36,7 @@ from countless.tree.bhc_leaves import (
     why_not_micro,
 )
 from countless.tree.bhc_predict import NodeMixture, log_densities, node_mixture, probabilities
-from countless.tree.bhc_tree import cut, heights
+from countless.tree.bhc_tree import SHARES, cut, heights
 from countless.tree.dendrogram import linkage_matrix, merge_order
 
 
@@ -60,6 +60,10 @@ class BayesianHierarchicalClustering(
         Whether alpha, and what the model does not fix, are learned by climbing the evidence of the
         tree, in turn with growing it anew. ``alpha`` is then where this starts, and the center of a
         prior: a learned alpha is within a factor of about 7 of it, unless the rows insist.
+    refine : bool, default=True
+        Whether to grow several trees, the others less eager to merge what is large already, and
+        keep the one with the most evidence. False is the algorithm of Heller and Ghahramani to the
+        letter.
     n_leaves : int or None, default=2000
         A table of more rows is gathered to so many leaves first, and rows that share one stay
         together: memory grows with the square of the leaves, time likewise. None: every row is a
@@ -70,7 +74,7 @@ class BayesianHierarchicalClustering(
         random, lets all others fall down it, and grows the tree anew from what arrived. 'auto' is
         'micro' where that can be.
     max_iter : int, default=20
-        Trees that are grown at most.
+        Rounds of growing and learning at most.
     random_state : int, RandomState instance or None, default=None
         Decides samples of tables with more rows than leaves; otherwise nothing is random.
     n_jobs : int, default=None
@@ -105,11 +109,11 @@ class BayesianHierarchicalClustering(
     model_table_, model_hyper_ : ndarray
         ``model_`` as plain arrays, which a saved model holds.
     objective_history_ : ndarray
-        Minus the log evidence and log prior of what is learned, after each tree; it never rises.
+        Minus the log evidence and log prior of what is learned, after each round; it never rises.
     n_iter_ : int
-        Trees grown.
+        Rounds of growing and learning.
     converged_ : bool
-        Whether the last tree gained nothing more.
+        Whether the last round gained nothing more.
     n_features_in_ : int
 
     See Also
@@ -136,6 +140,7 @@ class BayesianHierarchicalClustering(
         *,
         alpha=1.0,
         learn=True,
+        refine=True,
         n_leaves=2000,
         leaves="auto",
         max_iter=20,
@@ -145,6 +150,7 @@ class BayesianHierarchicalClustering(
         self.model = model
         self.alpha = alpha
         self.learn = learn
+        self.refine = refine
         self.n_leaves = n_leaves
         self.leaves = leaves
         self.max_iter = max_iter
@@ -197,7 +203,7 @@ class BayesianHierarchicalClustering(
         return float(self.score_samples(X).mean())
 
     def _check_parameters(self) -> Model:
-        check_flags(self, "learn")
+        check_flags(self, "learn", "refine")
         check_counts(self, "max_iter")
         if self.n_leaves is not None:
             check_counts(self, "n_leaves")
@@ -217,6 +223,7 @@ class BayesianHierarchicalClustering(
                 float(self.alpha),
                 leaves,
                 learn=bool(self.learn),
+                shares=SHARES if self.refine else (1.0,),
                 max_iter=self.max_iter,
                 n_threads=n_threads,
                 on_pass=on_pass,
@@ -256,7 +263,7 @@ class BayesianHierarchicalClustering(
         self.converged_ = fit.converged
         if not fit.converged:
             warnings.warn(
-                f"BayesianHierarchicalClustering stopped at max_iter={self.max_iter} trees while "
+                f"BayesianHierarchicalClustering stopped at max_iter={self.max_iter} rounds while "
                 "the evidence was still growing; raise max_iter",
                 ConvergenceWarning,
                 stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller

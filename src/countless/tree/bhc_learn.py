@@ -8,6 +8,7 @@ root down the recursion, multiplies the probabilities of merges exactly as ``q_k
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class Fit(NamedTuple):
     """The best tree found, and how."""
 
     best: Fitted
-    history: list[float]  # the objective after each tree; it never rises
+    history: list[float]  # the objective after each round; it never rises
     converged: bool
 
 
@@ -46,6 +47,7 @@ def fit_tree(
     leaves: Leaves,
     *,
     learn: bool,
+    shares: Sequence[float] = (1.0,),
     max_iter: int = 20,
     tol: float = 1e-6,
     n_threads: int = 1,
@@ -61,17 +63,19 @@ def fit_tree(
     leaves : Leaves
     learn : bool
         False grows one tree with what is given.
+    shares : sequence of float
+        As for `grow_tree`.
     max_iter : int
-        Trees at most.
+        Rounds of growing and learning at most.
     tol : float
-        Stop when a tree gains less than this for every row.
+        Stop when a round gains less than this for every row.
     n_threads : int
     on_pass : callable
-        Told the objective and the expected number of clusters after each tree.
+        Told the objective and the expected number of clusters after each round.
     """
 
     def one_round(model: BoundModel, now: float) -> Fitted:
-        tree = grow_tree(model, now, leaves, n_threads)
+        tree = grow_tree(model, now, leaves, n_threads, shares)
         prior = 0.0
         if learn:
             model, now = learn_hyper(model, now, tree, alpha)

@@ -7,7 +7,6 @@ whole table, summed over fewer partitions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from countless.hard.micro import micro_clusters
 from countless.kernels.bhc import walk_down
 from countless.models.protocol import BoundModel
 from countless.rows import open_rows
+from countless.rows.home import threads
 from countless.tree.bhc_learn import Fit
 from countless.tree.bhc_tree import Leaves, cut
 
@@ -77,7 +77,7 @@ def leaves_of_sample(
         return at
 
     starts = range(0, len(rows), TASK_ROWS)
-    with ThreadPoolExecutor(n_threads) as pool:
-        labels = np.concatenate(list(pool.map(fall, starts)))
+    with threads(n_threads) as pool:
+        labels = np.concatenate(list((map if pool is None else pool.map)(fall, starts)))
     labels[sample] = np.arange(n_leaves)  # a sampled row is its own leaf
     return labels

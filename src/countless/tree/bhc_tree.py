@@ -9,7 +9,7 @@ Probabilistic Perspective*, section 25.5.4.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,12 @@ from scipy.special import gammaln, log_expit
 
 from countless.kernels import bhc as kernels
 from countless.models.protocol import BoundModel
+from countless.rows.home import threads
 
 # Pairs that one task of a thread looks at.
 TASK_PAIRS = 2**16
+# Trees that compete when all is tried: what share of the log of Gamma(n) guides their merges.
+SHARES = (1.0, 0.75, 0.5, 0.0)
 # The height of a merge that is as likely as not.
 CUT = float(np.log(2.0))
 
@@ -58,8 +61,18 @@ class Evaluation(NamedTuple):
     log_odds: np.ndarray  # (n_leaves - 1,) of one cluster against all finer partitions, by merge
 
 
-def grow_tree(model: BoundModel, alpha: float, leaves: Leaves, n_threads: int = 1) -> Tree:
+def grow_tree(
+    model: BoundModel,
+    alpha: float,
+    leaves: Leaves,
+    n_threads: int = 1,
+    shares: Sequence[float] = (1.0,),
+) -> Tree:
     """Merge the two clusters whose merge has the best odds until one is left.
+
+    The prior favours large clusters by ``Gamma(n)``. Greedy merges take more of that than is good
+    for the whole: large clusters swallow their neighbours before all rows are in. So several trees
+    may be grown, each with its share of the log of that factor; the evidence, in full, decides.
 
     Parameters
     ----------
@@ -69,6 +82,8 @@ def grow_tree(model: BoundModel, alpha: float, leaves: Leaves, n_threads: int = 
     leaves : Leaves
     n_threads : int
         The tree does not depend on it.
+    shares : sequence of float
+        One tree for each; 1 is Heller and Ghahramani's.
 
     Returns
     -------
@@ -85,25 +100,28 @@ def grow_tree(model: BoundModel, alpha: float, leaves: Leaves, n_threads: int = 
     [[0, 1], [2, 3]]
     """
     n = len(leaves.size)
-    log_weight = log_weights(alpha, leaves.n_rows)
-    log_sum = log_weight[leaves.size] + model.log_marginal(leaves.statistics)
     tables = model.tables(leaves.n_rows)
-    odds = np.empty(n * (n - 1) // 2)
+    alone = model.log_marginal(leaves.statistics)
+    together = np.empty(n * (n - 1) // 2)
 
     def fill(first: int, last: int) -> None:
-        place = model.clusters(1)
-        kernels.fill_odds(place, tables, *leaves, log_weight, log_sum, first, last, odds)
+        kernels.fill_pairs(model.clusters(1), tables, leaves.statistics, first, last, together)
 
-    spans = _spans(n)
-    if n_threads > 1 and len(spans) > 1:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(fill, *zip(*spans, strict=True)))
-    else:
-        fill(0, n)
-    children = np.empty((n - 1, 2), dtype=np.int64)
-    worn = leaves.statistics.copy(), leaves.size.copy()
-    kernels.grow(model.clusters(1), tables, *worn, log_weight, log_sum, odds, children)
-    return tree_of(children, leaves)
+    def grow(share: float) -> Tree:
+        log_weight = log_weights(alpha, leaves.n_rows, share)
+        log_sum = alone + log_weight[leaves.size]
+        odds = together if len(shares) == 1 else np.empty_like(together)
+        kernels.odds_of_pairs(together, leaves.size, log_weight, log_sum, odds)
+        children = np.empty((n - 1, 2), dtype=np.int64)
+        worn = leaves.statistics.copy(), leaves.size.copy()
+        kernels.grow(model.clusters(1), tables, *worn, log_weight, log_sum, odds, children)
+        return tree_of(children, leaves)
+
+    with threads(n_threads) as pool:
+        each = map if pool is None else pool.map
+        list(each(fill, *zip(*_spans(n), strict=True)))
+        trees = list(each(grow, shares))
+    return max(trees, key=lambda tree: evaluate(model, alpha, tree).log_evidence)
 
 
 def tree_of(children: np.ndarray, leaves: Leaves) -> Tree:
@@ -118,9 +136,9 @@ def tree_of(children: np.ndarray, leaves: Leaves) -> Tree:
     return Tree(children, statistics, size[:, 0])
 
 
-def log_weights(alpha: float, n_rows: int) -> np.ndarray:
+def log_weights(alpha: float, n_rows: int, share: float = 1.0) -> np.ndarray:
     """Return what a cluster of 0, 1, ... rows weighs in the prior; the first is never asked for."""
-    return np.log(alpha) + np.append(0.0, gammaln(np.arange(1.0, n_rows + 1)))
+    return np.log(alpha) + share * np.append(0.0, gammaln(np.arange(1.0, n_rows + 1)))
 
 
 def log_normalizer(alpha: float, n_rows: int) -> float:
@@ -145,13 +163,9 @@ def node_weights(tree: Tree, log_odds: np.ndarray) -> np.ndarray:
 
     A node is one when its own merge is taken and none above it is.
     """
-    n = tree.n_leaves
-    log_weight = np.append(np.zeros(n), log_expit(log_odds))  # a leaf stays together
-    log_apart = log_expit(-log_odds)
-    above = np.zeros(2 * n - 1)
-    for step in range(n - 2, -1, -1):  # parents first
-        above[tree.children[step]] = above[n + step] + log_apart[step]
-    return np.exp(log_weight + above)
+    weight = np.empty(len(tree.size))
+    kernels.weigh_nodes(tree.children, log_odds, weight)
+    return weight
 
 
 def cut(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

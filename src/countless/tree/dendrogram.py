@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from countless._labels import check_labels
 
 
 def merge_order(children: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,3 +52,46 @@ def linkage_matrix(children: np.ndarray, height: np.ndarray) -> np.ndarray:
     for step, pair in enumerate(children):
         count[n + step] = count[pair].sum()
     return np.column_stack([children, height, count[n:]]).astype(np.float64)
+
+
+def dendrogram_purity(linkage: ArrayLike, classes: ArrayLike) -> float:
+    """Return how pure the parts of a tree are by known classes, whatever the cut.
+
+    Draw a leaf, and another leaf of the same class; in the smallest part of the tree that has both,
+    a share of all leaves is of their class. This is its mean, and 1 where every class is a part of
+    the tree (Heller and Ghahramani, 2005). Classes of one leaf are left out.
+
+    Parameters
+    ----------
+    linkage : array-like of shape (n_leaves - 1, 2 or more)
+        A linkage matrix of SciPy, or ``children_`` of an estimator.
+    classes : array-like of shape (n_leaves,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from countless.tree.dendrogram import dendrogram_purity
+    >>> dendrogram_purity([[0, 1], [2, 3]], ["a", "a", "b"])
+    1.0
+    >>> dendrogram_purity([[0, 2], [1, 3]], ["a", "a", "b"])
+    0.6666666666666666
+    """
+    children = np.asarray(linkage)[:, :2].astype(np.int64)
+    numbers = np.unique(check_labels("classes", classes), return_inverse=True)[1]
+    n = len(children) + 1
+    if len(numbers) != n:
+        raise ValueError(f"classes has {len(numbers)} entries for {n} leaves")
+    count = np.zeros((2 * n - 1, numbers.max() + 1))
+    count[np.arange(n), numbers] = 1
+    total = count.sum(axis=0)
+    if not (total > 1).any():
+        raise ValueError("classes has no class of two leaves or more")
+    score = np.zeros(len(total))
+    for step, (a, b) in enumerate(children):
+        count[n + step] = count[a] + count[b]
+        score += 2 * count[a] * count[b] * count[n + step] / count[n + step].sum()
+    pairs = np.maximum(total - 1, 1)
+    return float((score / pairs).sum() / total[total > 1].sum())

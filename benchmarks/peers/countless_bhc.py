@@ -1,0 +1,21 @@
+"""This library's Bayesian hierarchical clustering; every row is a leaf."""
+
+from worker import Outcome, serve
+
+from countless import BayesianHierarchicalClustering
+
+
+def fit(X, threads, model, learn):
+    tree = BayesianHierarchicalClustering(model, learn=learn, n_leaves=None, n_jobs=threads).fit(X)
+    return Outcome(
+        tree.labels_,
+        tree.n_iter_,
+        log_evidence=tree.log_evidence_,
+        alpha=tree.alpha_,
+        children=tree.children_.tolist(),
+        hyper=tree.model_.hyper.value.tolist(),
+    )
+
+
+if __name__ == "__main__":
+    serve(fit)
