@@ -135,8 +135,10 @@ def at_size(labels: np.ndarray, height: int, width: int) -> np.ndarray:
     >>> at_size(np.array([[0, 1]]), 2, 4).tolist()
     [[0, 0, 1, 1], [0, 0, 1, 1]]
     """
-    rows = np.arange(height) * labels.shape[0] // height
-    columns = np.arange(width) * labels.shape[1] // width
+    rows, columns = (
+        (2 * np.arange(size) + 1) * given // (2 * size)  # where the middle of a pixel falls
+        for size, given in zip((height, width), labels.shape, strict=True)
+    )
     return labels[rows[:, None], columns]
 
 

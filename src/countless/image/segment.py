@@ -85,7 +85,7 @@ def segment(
     prior : {'dp', 'pitman-yor', 'none'}, prior of `countless.priors` or None, default='dp'
         Which sizes of segments are likely, for 'affinity'.
     n_superpixels : int, default=250
-        Into about how many patches the picture is cut first.
+        Into about how many patches the picture is cut first; at most one for each pixel.
     scale : float, optional
         How strongly the picture speaks: similarities are multiplied by it. The higher, the more
         segments. By default 5 with a prior, and 3 for 'graph' and 'ncut'; without a prior it
@@ -123,12 +123,10 @@ def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
     """Cut a picture into patches; one that is large is made smaller first."""
     need_scikit_image()
     image = working_copy(check_picture(image))
-    most = image.shape[0] * image.shape[1]
-    if isinstance(n_superpixels, bool) or not isinstance(n_superpixels, int | np.integer):
-        raise ValueError(f"n_superpixels must be a whole number; got {n_superpixels!r}")
-    if not 1 <= n_superpixels <= most:
-        raise ValueError(f"n_superpixels must be from 1 to {most}, the pixels; got {n_superpixels}")
-    return superpixels(image, edge_map(image), int(n_superpixels))
+    whole = isinstance(n_superpixels, int | np.integer) and not isinstance(n_superpixels, bool)
+    if not whole or n_superpixels < 1:
+        raise ValueError(f"n_superpixels must be a whole number from 1; got {n_superpixels!r}")
+    return superpixels(image, edge_map(image), min(int(n_superpixels), image[..., 0].size))
 
 
 def spread(patches: Superpixels, labels: np.ndarray, height: int, width: int) -> np.ndarray:
