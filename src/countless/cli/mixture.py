@@ -88,6 +88,21 @@ def takes_raw_values(estimator: Any) -> bool:
     return getattr(estimator, "model", None) in _RAW_MODELS
 
 
+def posterior_of(estimator: Any) -> "Posterior | None":
+    """Return the draws of a fitted estimator that has draws of one partition.
+
+    Examples
+    --------
+    >>> from countless import DPMeans
+    >>> posterior_of(DPMeans()) is None
+    True
+    """
+    from ..bayes.posterior import Posterior
+
+    found = getattr(estimator, "posterior_", None)
+    return found if isinstance(found, Posterior) else None
+
+
 def posterior_record(posterior: "Posterior") -> dict[str, Any]:
     """Return how sure draws are of the number of clusters, and whether their chains agree."""
     share = posterior.n_clusters_distribution()

@@ -20,9 +20,10 @@ from ..report.summary import NOISE, ClusterSummary
 from ..report.text import clusters_view
 from .data import Cells, Data
 from .far import FarData
-from .mixture import posterior_picture, posterior_record
+from .mixture import posterior_of, posterior_picture, posterior_record
 from .picture import path_picture
 from .progress import follow
+from .registry import SAMPLED
 from .screen import Screen, to_json
 
 FILES = ("labels.csv", "model.zip", "path.png", "posterior.png", "run.json")
@@ -58,7 +59,7 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
-    if request.plot and hasattr(estimator, "posterior_"):
+    if request.plot and request.method in SAMPLED:
         with screen.step("plot", "drawing the posterior"):
             files["posterior.png"] = posterior_picture(estimator)
     elif request.plot:
@@ -132,8 +133,8 @@ def result_of(
     if path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
-    if hasattr(estimator, "posterior_"):
-        result["posterior"] = posterior_record(estimator.posterior_)
+    if (posterior := posterior_of(estimator)) is not None:
+        result["posterior"] = posterior_record(posterior)
     used = [column.name for column in data.columns if column.used]
     result["clusters"] = [
         {
