@@ -35,7 +35,8 @@ def test_pictures_are_turned_as_the_camera_was_held(tmp_path):
 def test_labels_come_back_from_png(tmp_path):
     labels = np.array([[0, 1], [300, 65535]])
     (tmp_path / "labels.png").write_bytes(png_bytes(labels))
-    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "labels.png")), labels)
+    with Image.open(tmp_path / "labels.png") as file:
+        np.testing.assert_array_equal(np.asarray(file), labels)
 
 
 def test_files_that_are_no_pictures_are_refused(tmp_path):
