@@ -37,6 +37,18 @@ def _row_start(n, x):
 
 
 @njit(nogil=True, cache=True)
+def fill_marginals(
+    clusters,  # IN a place to work, one cluster
+    tables,  # IN (width, n_counts)
+    statistics,  # IN (n + 1, width), the last without rows
+    out,  # OUT (n,)
+):
+    """Find the log marginal of every place, as that of it and no rows together."""
+    n = out.shape[0]
+    log_marginals_together(clusters, tables, statistics, n, np.arange(n), n, out)
+
+
+@njit(nogil=True, cache=True)
 def fill_pairs(
     clusters,  # IN a place to work, one cluster
     tables,  # IN (width, n_counts)

@@ -64,7 +64,7 @@ def fit_tree(
     learn : bool
         False grows one tree with what is given.
     shares : sequence of float
-        As for `grow_tree`.
+        As for `grow_tree`; after the first round, that of the best tree.
     max_iter : int
         Rounds of growing and learning at most.
     tol : float
@@ -74,7 +74,7 @@ def fit_tree(
         Told the objective and the expected number of clusters after each round.
     """
 
-    def one_round(model: BoundModel, now: float) -> Fitted:
+    def one_round(model: BoundModel, now: float, shares: Sequence[float]) -> Fitted:
         tree = grow_tree(model, now, leaves, n_threads, shares)
         prior = 0.0
         if learn:
@@ -84,11 +84,11 @@ def fit_tree(
         evaluation = evaluate(model, now, tree)
         return Fitted(tree, evaluation, model, now, -evaluation.log_evidence - prior)
 
-    best = one_round(model, alpha)
+    best = one_round(model, alpha, shares)
     history, converged = [best.objective], not learn
     _report(best, on_pass)
     while not converged and len(history) < max_iter:
-        found = one_round(best.model, best.alpha)
+        found = one_round(best.model, best.alpha, (best.tree.share,))
         gain = best.objective - found.objective
         best = found if gain > 0 else best  # a greedy tree may be a worse one
         history.append(best.objective)

@@ -44,6 +44,7 @@ class Tree(NamedTuple):
     children: np.ndarray  # (n_leaves - 1, 2), merges in the order in which they were made
     statistics: np.ndarray  # (n_nodes, width)
     size: np.ndarray  # (n_nodes,) int64
+    share: float = 1.0  # what it was grown with, see `grow_tree`
 
     @property
     def n_leaves(self) -> int:
@@ -101,7 +102,7 @@ def grow_tree(
     """
     n = len(leaves.size)
     tables = model.tables(leaves.n_rows)
-    alone = model.log_marginal(leaves.statistics)
+    alone = log_marginals(model, leaves.statistics)
     together = np.empty(n * (n - 1) // 2)
 
     def fill(first: int, last: int) -> None:
@@ -115,13 +116,21 @@ def grow_tree(
         children = np.empty((n - 1, 2), dtype=np.int64)
         worn = leaves.statistics.copy(), leaves.size.copy()
         kernels.grow(model.clusters(1), tables, *worn, log_weight, log_sum, odds, children)
-        return tree_of(children, leaves)
+        return tree_of(children, leaves)._replace(share=share)
 
     with threads(n_threads) as pool:
         each = map if pool is None else pool.map
         list(each(fill, *zip(*_spans(n), strict=True)))
         trees = list(each(grow, shares))
     return max(trees, key=lambda tree: evaluate(model, alpha, tree).log_evidence)
+
+
+def log_marginals(model: BoundModel, statistics: np.ndarray) -> np.ndarray:
+    """Return what ``model.log_marginal`` does, without what only predictions need."""
+    out = np.empty(len(statistics))
+    none = np.empty((model.width, 0))
+    kernels.fill_marginals(model.clusters(1), none, np.vstack([statistics, model.empty()]), out)
+    return out
 
 
 def tree_of(children: np.ndarray, leaves: Leaves) -> Tree:
@@ -152,7 +161,7 @@ def evaluate(model: BoundModel, alpha: float, tree: Tree) -> Evaluation:
     The evidence leaves out partitions that are not in the tree: it is a lower bound.
     """
     n = tree.n_leaves
-    log_joint = log_weights(alpha, tree.n_rows)[tree.size] + model.log_marginal(tree.statistics)
+    log_joint = log_weights(alpha, tree.n_rows)[tree.size] + log_marginals(model, tree.statistics)
     log_sum, log_odds = np.empty(2 * n - 1), np.empty(n - 1)
     kernels.sum_up(tree.children, log_joint, log_sum, log_odds)
     return Evaluation(float(log_sum[-1]) - log_normalizer(alpha, tree.n_rows), log_odds)
