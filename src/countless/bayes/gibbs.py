@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,11 +134,12 @@ class PartitionChain:
         self.tables: Tables = prior.tables(len(self.rows))
 
 
-def parameters_of(draws: list[list[Draw]]) -> dict[str, np.ndarray]:
-    """Return the parameters of the prior and the model in each draw, (n_chains, n_draws, ...)."""
+def parameters_of(draws: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    """Return the parameters of the prior in each draw of each chain, (n_chains, n_draws)."""
     first = draws[0][0].prior
-    found: dict[str, Any] = {}
-    for field in fields(first):
-        if isinstance(getattr(first, field.name), float):
-            found[field.name] = [[getattr(draw.prior, field.name) for draw in c] for c in draws]
-    return {name: np.array(value) for name, value in found.items()}
+    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Real)]
+    return {
+        name: np.array([[float(getattr(draw.prior, name)) for draw in chain] for chain in draws])
+        for name in names
+        if name != "n_components"
+    }

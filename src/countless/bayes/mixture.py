@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
+from countless.bayes.particles import N_PARTICLES, Particle, Stream, start_stream, update_stream
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import (
     Mixture,
@@ -34,8 +35,6 @@ from countless.models.named import as_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
-# Draws that predictive densities are averaged over.
-N_AVERAGED = 32
 # Chains whose R-hat is above this disagree.
 HIGHEST_R_HAT = 1.1
 
@@ -168,6 +167,41 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         self._store(bound, rows, draws, schedule, random)
         return self
 
+    def partial_fit(self, X, y=None):
+        """Take in a batch of rows of a stream, by a particle filter.
+
+        Kept are 32 partitions of all rows seen, as the statistics of their clusters, and the last
+        512 rows, over which a Gibbs sweep goes after each batch. After `fit` the stream goes on
+        from its draws; else hyperparameters of the model are set from the first batch and stay.
+        Afterwards ``labels_`` are the clusters of the rows of this batch in the most probable of
+        the partitions, and ``posterior_`` holds the clusters of the rows that are kept; clusters
+        may be numbered anew by each batch.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        first = not hasattr(self, "model_")
+        if not first and not hasattr(self, "_stream"):
+            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
+        table = check_table(self, X, as_model(self.model), reset=first)
+        random = as_generator(self.random_state)
+        if first:
+            model = as_model(self.model).bind(table)
+            stream = start_stream(model, self._believed(), model.rows(table), random)
+            self.n_iter_ = 0
+        else:
+            stream = self._stream
+        self._stream, labels = update_stream(stream, stream.model.rows(table), random)
+        self._store_stream(labels)
+        return self
+
     def predict(self, X):
         """Return the likeliest of the clusters of ``labels_`` for each row of X."""
         return self.predict_proba(X).argmax(axis=1).astype(np.int32)
@@ -229,6 +263,9 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
             )
         return Schedule(self.n_sweeps, int(burn_in), self.thin)
 
+    def _believed(self) -> PartitionPrior:
+        return DirichletProcess(Gamma(1.0, 1.0)) if self.prior is None else self.prior
+
     def _draw(
         self,
         bound: BoundModel,
@@ -238,7 +275,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         on_pass: OnPass,
     ) -> list[list[Draw]]:
         """Run the chains."""
-        prior = DirichletProcess(Gamma(1.0, 1.0)) if self.prior is None else self.prior
+        prior = self._believed()
         labels = first_labels(self.init, rows, int(random.integers(2**31)), self.n_jobs)
         chains = [
             PartitionChain(
@@ -276,15 +313,36 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         self.model_, self.prior_ = bound.with_hyper(best.hyper), best.prior
-        self._clusters = self._mixture(rows, self.labels_, best)
-        spaced = np.linspace(0, len(every) - 1, min(N_AVERAGED, len(every))).round().astype(int)
-        self._mixtures = [self._mixture(rows, every[i].labels, every[i]) for i in spaced]
+        spaced = np.linspace(0, len(every) - 1, min(N_PARTICLES, len(every))).round().astype(int)
+        particles = [self._particle(rows, every[i].labels, every[i]) for i in spaced]
+        self._clusters = _mixture(self._particle(rows, self.labels_, best))
+        self._mixtures = [_mixture(particle) for particle in particles]
+        particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
+        self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows))
         self._judge_chains()
 
-    def _mixture(self, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Mixture:
+    def _particle(self, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Particle:
+        """Return a partition, of which no row is kept."""
         sizes = np.bincount(labels)
         statistics = self.model_.statistics(rows, labels, len(sizes))
-        return mixture_of(statistics, sizes, draw.prior, draw.hyper)
+        nothing = np.empty(0, dtype=np.int32)
+        return Particle(nothing, sizes, statistics, draw.prior, draw.hyper)
+
+    def _store_stream(self, labels: np.ndarray) -> None:
+        """Keep what follows from the stream; its first particle is the most probable."""
+        particles = self._stream.particles
+        best = particles[0]
+        self.labels_, self.n_clusters_ = labels, len(best.sizes)
+        self.model_, self.prior_ = self._stream.model.with_hyper(best.hyper), best.prior
+        self._clusters = _mixture(best)
+        self._mixtures = [_mixture(particle) for particle in particles]
+        self.posterior_ = Posterior(
+            [[particle.labels for particle in particles]],
+            [[particle.log_joint(self.model_) for particle in particles]],
+            parameters_of([particles]),
+        )
+        self.n_iter_ += 1
+        self.converged_ = True
 
     def _judge_chains(self) -> None:
         """Warn where chains disagree."""
@@ -311,3 +369,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
         tags.input_tags.categorical = named in ("", "categorical", "columns")
         return tags
+
+
+def _mixture(particle: Particle) -> Mixture:
+    return mixture_of(particle.statistics, particle.sizes, particle.prior, particle.hyper)
