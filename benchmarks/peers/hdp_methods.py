@@ -3,13 +3,22 @@
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from worker import _forget_peak, _memory
 
-from countless import DPMeans, HDPMeans, farthest_first_penalty, hdp_penalties, penalty_path
+from countless import (
+    DPMeans,
+    HDPMeans,
+    HDPMixture,
+    farthest_first_penalty,
+    hdp_penalties,
+    penalty_path,
+)
 
 
 def apart(fit, X, groups):
@@ -66,6 +75,19 @@ class Methods:
             "objective": model.objective_,
         }
         return model.labels_, details
+
+    def hdp_mixture(self, X, groups, model, point_estimate=True):
+        mixture = HDPMixture(model, random_state=0, n_jobs=self.threads)
+        with warnings.catch_warnings():  # that chains disagree is told by the highest R-hat
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            mixture.fit(X, groups=groups)
+        found = mixture.posterior_
+        details = {
+            "n_local": float(mixture.n_local_clusters_.mean()),
+            "n_clusters_interval": found.n_clusters_interval(),
+            "r_hat": max(one.r_hat for one in found.diagnostics().values()),
+        }
+        return mixture.labels_ if point_estimate else found.labels[-1, -1].astype(int), details
 
 
 def main():
