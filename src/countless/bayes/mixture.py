@@ -7,39 +7,35 @@ the posterior of the partition given the rows.
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
+from countless._compat import OnPass, report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
 from countless.bayes.particles import N_PARTICLES, Particle, Stream, start_stream, update_stream
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import (
     Mixture,
+    Packed,
     draw_rows,
     log_densities,
     mixture_of,
+    pack,
     probabilities,
+    unpack,
 )
+from countless.bayes.sampled import SampledMixture, averaged
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
-from countless.hard.parameters import check_counts, check_flags
 from countless.models import BoundModel
 from countless.models.named import as_model
+from countless.models.saved import pack_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
-# Chains whose R-hat is above this disagree.
-HIGHEST_R_HAT = 1.1
 
-
-class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+class DPMixture(SampledMixture):
     """Draw clusterings from the posterior of a mixture that has no fixed number of components.
 
     Parameters
@@ -92,6 +88,10 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         The model with the hyperparameters of the draw of highest joint density.
     prior_ : PartitionPrior
         The prior with the parameters of that draw.
+    mixture_statistics_, mixture_weights_, mixture_hyper_, mixture_starts_ : ndarray
+        What predictions rest on: clusters of ``labels_`` and of draws, one mixture after another.
+    model_table_, model_hyper_ : ndarray
+        The model in the form in which it is saved.
     n_features_in_ : int
 
     See Also
@@ -213,7 +213,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         may not.
         """
         rows = self._rows(X)
-        return probabilities(self.model_, rows, self._clusters)
+        return probabilities(self.model_, rows, self._mixtures()[0])
 
     def score_samples(self, X):
         """Return the log of the posterior predictive density of each row of X.
@@ -222,7 +222,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         belong to a cluster that has not been seen.
         """
         rows = self._rows(X)
-        return log_densities(self.model_, rows, self._mixtures)
+        return log_densities(self.model_, rows, self._mixtures()[1:])
 
     def score(self, X, y=None):
         """Return the mean log density of the rows of X."""
@@ -241,7 +241,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self, "model_")
-        drawn = draw_rows(self.model_, self._mixtures, n_samples, as_generator(random_state))
+        drawn = draw_rows(self.model_, self._mixtures()[1:], n_samples, as_generator(random_state))
         return self.model_.table(drawn)
 
     def _check_parameters(self) -> Schedule:
@@ -250,18 +250,7 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         if self.sampler not in SWEEPS:
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
-        if self.loss not in ("vi", "binder"):
-            raise ValueError(f"loss must be 'vi' or 'binder'; got {self.loss!r}")
-        check_flags(self, "split_merge", "sample_hyper")
-        check_counts(self, "n_chains", "n_sweeps", "thin")
-        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        most = self.n_sweeps - self.thin
-        if not isinstance(burn_in, Integral) or not 0 <= burn_in <= most:
-            raise ValueError(
-                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
-                f"got {burn_in!r}"
-            )
-        return Schedule(self.n_sweeps, int(burn_in), self.thin)
+        return self._check_schedule()
 
     def _believed(self) -> PartitionPrior:
         return DirichletProcess(Gamma(1.0, 1.0)) if self.prior is None else self.prior
@@ -312,30 +301,21 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
-        self.model_, self.prior_ = bound.with_hyper(best.hyper), best.prior
-        spaced = np.linspace(0, len(every) - 1, min(N_PARTICLES, len(every))).round().astype(int)
-        particles = [self._particle(rows, every[i].labels, every[i]) for i in spaced]
-        self._clusters = _mixture(self._particle(rows, self.labels_, best))
-        self._mixtures = [_mixture(particle) for particle in particles]
+        self.prior_ = best.prior
+        particles = [_particle(bound, rows, draw.labels, draw) for draw in averaged(every)]
+        estimate = _particle(bound, rows, self.labels_, best)
+        self._store_model(bound.with_hyper(best.hyper), [estimate, *particles])
         particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
         self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows))
         self._judge_chains()
-
-    def _particle(self, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Particle:
-        """Return a partition, of which no row is kept."""
-        sizes = np.bincount(labels)
-        statistics = self.model_.statistics(rows, labels, len(sizes))
-        nothing = np.empty(0, dtype=np.int32)
-        return Particle(nothing, sizes, statistics, draw.prior, draw.hyper)
 
     def _store_stream(self, labels: np.ndarray) -> None:
         """Keep what follows from the stream; its first particle is the most probable."""
         particles = self._stream.particles
         best = particles[0]
         self.labels_, self.n_clusters_ = labels, len(best.sizes)
-        self.model_, self.prior_ = self._stream.model.with_hyper(best.hyper), best.prior
-        self._clusters = _mixture(best)
-        self._mixtures = [_mixture(particle) for particle in particles]
+        self.prior_ = best.prior
+        self._store_model(self._stream.model.with_hyper(best.hyper), [best, *particles])
         self.posterior_ = Posterior(
             [[particle.labels for particle in particles]],
             [[particle.log_joint(self.model_) for particle in particles]],
@@ -344,32 +324,37 @@ class DPMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator)
         self.n_iter_ += 1
         self.converged_ = True
 
-    def _judge_chains(self) -> None:
-        """Warn where chains disagree."""
-        found = self.posterior_.diagnostics()
-        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
-        self.converged_ = not apart
-        if apart:
-            name = max(apart, key=lambda name: apart[name])
-            warnings.warn(
-                f"DPMixture's chains disagree on {name} (R-hat {apart[name]:.2f}) after "
-                f"{self.n_iter_} sweeps; raise n_sweeps",
-                ConvergenceWarning,
-                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
+    def _store_model(self, model: BoundModel, particles: list[Particle]) -> None:
+        """Keep what predictions need: the clusters of ``labels_``, then those of draws."""
+        self.model_ = model
+        self.model_table_, self.model_hyper_ = pack_model(model)
+        packed = pack([_mixture(particle) for particle in particles])
+        self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
+        self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts
+
+    def _mixtures(self) -> list[Mixture]:
+        """Return the clusters of ``labels_``, then those of draws, as mixtures."""
+        return unpack(
+            Packed(
+                self.mixture_statistics_,
+                self.mixture_weights_,
+                self.mixture_hyper_,
+                self.mixture_starts_,
             )
+        )
 
     def _rows(self, X) -> np.ndarray:
         check_is_fitted(self, "model_")
         model = as_model(self.model)
         return self.model_.rows(check_table(self, X, model, reset=False))
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        named = self.model if isinstance(self.model, str) else ""
-        tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
-        tags.input_tags.categorical = named in ("", "categorical", "columns")
-        return tags
-
 
 def _mixture(particle: Particle) -> Mixture:
     return mixture_of(particle.statistics, particle.sizes, particle.prior, particle.hyper)
+
+
+def _particle(model: BoundModel, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Particle:
+    """Return a partition of rows that are not kept."""
+    sizes = np.bincount(labels)
+    statistics = model.statistics(rows, labels, len(sizes))
+    return Particle(np.empty(0, dtype=np.int32), sizes, statistics, draw.prior, draw.hyper)

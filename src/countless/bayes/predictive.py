@@ -37,6 +37,36 @@ def mixture_of(
     return Mixture(extended, prior.log_predictive(sizes), hyper)
 
 
+class Packed(NamedTuple):
+    """Several mixtures as arrays, one after the other."""
+
+    statistics: np.ndarray  # (n_sets, width)
+    weights: np.ndarray  # (n_sets,), not logarithms: a new cluster may have none
+    hyper: np.ndarray  # (n_mixtures, n_hyper)
+    starts: np.ndarray  # (n_mixtures + 1,) int64, where each begins
+
+
+def pack(mixtures: Sequence[Mixture]) -> Packed:
+    """Return mixtures as arrays."""
+    statistics, log_weights, hyper = zip(*mixtures, strict=True)
+    starts = np.cumsum([0, *map(len, log_weights)])
+    return Packed(
+        np.concatenate(statistics), np.exp(np.concatenate(log_weights)), np.array(hyper), starts
+    )
+
+
+def unpack(packed: Packed) -> list[Mixture]:
+    """Return mixtures that were packed."""
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(packed.weights)
+    return [
+        Mixture(packed.statistics[first:last], log_weights[first:last], hyper)
+        for first, last, hyper in zip(
+            packed.starts[:-1], packed.starts[1:], packed.hyper, strict=True
+        )
+    ]
+
+
 def log_weighted(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.ndarray:
     """Return the log of weight times density, (n_rows, n_clusters + 1)."""
     densities = model.with_hyper(mixture.hyper).log_predictive(rows, mixture.statistics)

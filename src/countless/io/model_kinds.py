@@ -145,6 +145,23 @@ def _check_bhc(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_dp_mixture(estimator: Any, arrays: Arrays) -> int:
+    from ..models.saved import unpack_model
+
+    shapes = {"model_table_": "rd", "model_hyper_": "h", "mixture_hyper_": "mh"}
+    sizes = _sizes(arrays, shapes | {"mixture_statistics_": "kw", "mixture_weights_": "k"})
+    model = unpack_model(estimator.model, arrays["model_table_"], arrays["model_hyper_"])
+    if model.width != sizes["w"]:
+        raise ValueError("its mixture_statistics_ are not those of its model")
+    starts = arrays["mixture_starts_"]
+    ends = starts.shape == (sizes["m"] + 1,) and (starts[0], starts[-1]) == (0, sizes["k"])
+    if not ends or (np.diff(starts) < 2).any():  # a cluster and a new one at least
+        raise ValueError("its mixture_starts_ are not where mixtures begin")
+    if (arrays["mixture_weights_"] < 0).any():
+        raise ValueError("its mixture_weights_ are negative")
+    return sizes["d"]
+
+
 def _check_exemplars(estimator: Any, arrays: Arrays) -> int:
     shapes = {"cluster_centers_": "kd", "cluster_centers_indices_": "k", "cluster_sizes_": "k"}
     sizes = _sizes(arrays, shapes)
@@ -188,6 +205,15 @@ def _restore_k_means(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> 
 def _restore_mixture(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
     _restore_attributes(estimator, arrays, values)
     estimator.n_features_in_ = arrays["means_"].shape[1]
+
+
+def _restore_dp_mixture(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
+    from ..models.saved import unpack_model
+
+    _restore_attributes(estimator, arrays, values)
+    estimator.model_ = unpack_model(estimator.model, estimator.model_table_, estimator.model_hyper_)
+    estimator.n_clusters_ = int(arrays["mixture_starts_"][1]) - 1
+    estimator.n_features_in_ = arrays["model_table_"].shape[1]
 
 
 def _restore_bhc(estimator: Any, arrays: Arrays, values: dict[str, Any]) -> None:
@@ -317,6 +343,21 @@ KINDS = {
             {"alpha_": float, "log_evidence_": float, "n_iter_": int, "converged_": bool},
             _check_bhc,
             _restore_bhc,
+        ),
+        Kind(
+            "countless.bayes.mixture",
+            "DPMixture",
+            {
+                "model_table_": "f",
+                "model_hyper_": "f",
+                "mixture_statistics_": "f",
+                "mixture_weights_": "f",
+                "mixture_hyper_": "f",
+                "mixture_starts_": "i",
+            },
+            {"n_iter_": int, "converged_": bool},
+            _check_dp_mixture,
+            _restore_dp_mixture,
         ),
         Kind(
             "countless.exemplar.estimator",
