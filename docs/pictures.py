@@ -10,21 +10,31 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
-from sklearn.datasets import load_wine, make_circles, make_moons
+from sklearn.datasets import load_digits, load_iris, load_wine, make_circles, make_moons
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
 from countless import (
     AffinityPropagation,
+    BayesianHierarchicalClustering,
     DPMeans,
+    DPMixture,
     GraphDPMeans,
     HDPMeans,
     KernelDPMeans,
     SpectralDPMeans,
 )
 from countless.datasets import sample_exemplar_model
-from countless.plot import PenaltyPathDisplay
+from countless.plot import (
+    ClusterCountDisplay,
+    ComponentsDisplay,
+    DendrogramDisplay,
+    HeatmapDisplay,
+    PenaltyPathDisplay,
+    SimilarityDisplay,
+    TraceDisplay,
+)
 from countless.priors import DirichletProcess
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -193,6 +203,24 @@ def draw_exemplars() -> Figure:
     return figure
 
 
+def draw_digits_tree() -> Figure:
+    """Draw the Bayesian tree of handwritten digits above what they are."""
+    digits, digit = load_digits(n_class=5, return_X_y=True)
+    tree = BayesianHierarchicalClustering("bernoulli").fit(digits[:200] >= 8)
+    figure = new_figure(7.2, 3.6)
+    DendrogramDisplay.from_estimator(tree, classes=digit[:200], ax=figure.add_subplot())
+    return figure
+
+
+def draw_heatmap(X: np.ndarray, names: list[str]) -> Figure:
+    """Draw a table in the order of its Bayesian tree."""
+    tree = BayesianHierarchicalClustering().fit(X)
+    figure = new_figure(7.2, 4.2)
+    names = [name.split("/")[0].replace("_", " ") for name in names]
+    HeatmapDisplay.from_estimator(tree, X, columns=names, center=0.0, figure=figure)
+    return figure
+
+
 def draw_priors() -> dict[str, Figure]:
     """Draw rows and weights of Dirichlet processes, as the example does."""
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "priors.py"))
@@ -202,6 +230,22 @@ def draw_priors() -> dict[str, Figure]:
     return {"priors-rows.png": rows, "priors-sticks.png": sticks}
 
 
+def draw_posterior() -> dict[str, Figure]:
+    """Draw what the posterior of the irises says of k, and of rows."""
+    X = load_iris().data
+    mixture = DPMixture(random_state=0).fit(X)
+    of_k, of_rows = new_figure(7.2, 2.7), new_figure(7.2, 3.2)
+    left, right = of_k.subplots(1, 2)
+    TraceDisplay.from_estimator(mixture, names=["n_clusters"], ax=left)
+    ClusterCountDisplay.from_estimator(mixture, ax=right)
+    left, right = of_rows.subplots(1, 2)
+    SimilarityDisplay.from_estimator(mixture, ax=left)
+    ComponentsDisplay.from_estimator(mixture, X, columns=(2, 3), ax=right)
+    right.set_xlabel("petal length (cm)")
+    right.set_ylabel("petal width (cm)")
+    return {"posterior-k.png": of_k, "posterior-rows.png": of_rows}
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
@@ -209,11 +253,14 @@ if __name__ == "__main__":
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
         "exemplars.png": draw_exemplars(),
+        "digits-tree.png": draw_digits_tree(),
         "graph.png": draw_graph(),
         "hdp-sets.png": draw_data_sets(),
         "moons.png": draw_moons(),
+        **draw_posterior(),
         **draw_priors(),
         "rings.png": draw_rings(),
+        "wine-heatmap.png": draw_heatmap(wine, load_wine().feature_names),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),
     }

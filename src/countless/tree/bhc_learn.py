@@ -64,7 +64,7 @@ def fit_tree(
     learn : bool
         False grows one tree with what is given.
     shares : sequence of float
-        As for `grow_tree`; after the first round, that of the best tree.
+        As for `grow_tree`; after the first round, the first and that of the best tree.
     max_iter : int
         Rounds of growing and learning at most.
     tol : float
@@ -88,7 +88,8 @@ def fit_tree(
     history, converged = [best.objective], not learn
     _report(best, on_pass)
     while not converged and len(history) < max_iter:
-        found = one_round(best.model, best.alpha, (best.tree.share,))
+        kinds = [share for share in shares if share in (best.tree.share, shares[0])]
+        found = one_round(best.model, best.alpha, kinds)
         gain = best.objective - found.objective
         best = found if gain > 0 else best  # a greedy tree may be a worse one
         history.append(best.objective)
