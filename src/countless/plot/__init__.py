@@ -3,19 +3,23 @@
 from countless.plot.cluster_count import ClusterCountDisplay
 from countless.plot.components import ComponentsDisplay
 from countless.plot.dendrogram import DendrogramDisplay
+from countless.plot.dependence import DependenceDisplay
 from countless.plot.heatmap import HeatmapDisplay
 from countless.plot.path import PenaltyPathDisplay
 from countless.plot.similarity import SimilarityDisplay
 from countless.plot.stability import StabilityDisplay
 from countless.plot.trace import TraceDisplay
+from countless.plot.views import ViewsDisplay
 
 __all__ = [
     "ClusterCountDisplay",
     "ComponentsDisplay",
     "DendrogramDisplay",
+    "DependenceDisplay",
     "HeatmapDisplay",
     "PenaltyPathDisplay",
     "SimilarityDisplay",
     "StabilityDisplay",
     "TraceDisplay",
+    "ViewsDisplay",
 ]

@@ -95,6 +95,8 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
     converged_ : bool
         Whether chains agree: the R-hat of the number of views and of the log joint density is not
         above 1.1. One chain has nothing to disagree with.
+    column_names_ : list
+        The names of the columns, or their places where they have none.
     n_features_in_ : int
 
     See Also
@@ -156,6 +158,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         """
         schedule = self._check_parameters()
         self._table = read_table(self, X, reset=True)
+        self.column_names_ = self._table.columns
         self._model = Columns(self.models).bind(self._table)
         self._rows = self._model.rows(self._table)
         random = as_generator(self.random_state)
@@ -191,6 +194,11 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         self._store(self._given, draws, self.n_iter_ + len(more[0]) * self.thin, depth=3)
         return self
 
+    def encoded_rows(self):
+        """Return the table in numbers: those of categories are the places of sorted levels."""
+        check_is_fitted(self, "posterior_")
+        return self._rows + self._model.origin
+
     def dependence(self):
         """Return how probable it is that two columns belong together.
 
@@ -223,7 +231,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
             raise ValueError(f"rows must be numbers from 0 to {n_rows - 1}")
         places = np.arange(self.n_features_in_)
         if columns is not None:
-            places = column_places(self._table.columns, columns)
+            places = column_places(self.column_names_, columns)
         what = f"the similarity of {len(asked):,} rows"
         state_memory(what, 8 * len(asked) ** 2, "ask for some rows")
         return questions.similarity(self.posterior_.spaced(N_AVERAGED), asked, asked, places)
@@ -273,11 +281,11 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         """
         tables = self._tables()
         check_counts(_Count(n_samples), "n_samples")
-        row = self._model.rows(one_row(self._table.columns, given or {}))
+        row = self._model.rows(one_row(self.column_names_, given or {}))
         drawn = questions.draw_rows(tables, row, n_samples, as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
         columns = [self._filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])]
-        return like(self._given, self._table.columns, columns)
+        return like(self._given, self.column_names_, columns)
 
     def score_samples(self, X):
         """Return the log of the posterior predictive density of each row of X.
@@ -350,7 +358,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         self._given = X
         self._answers: list[questions.DrawnTable] = []
         self.posterior_ = CrossCatPosterior(draws)
-        self.views_ = self.posterior_.point_estimate(self._table.columns, self._random)
+        self.views_ = self.posterior_.point_estimate(self.column_names_, self._random)
         self.labels_, self.n_clusters_ = self.views_[0].labels, self.views_[0].n_clusters
         self.n_iter_ = n_sweeps
         found = self.posterior_.diagnostics()
@@ -359,7 +367,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         if apart:
             name = max(apart, key=lambda name: apart[name])
             i, j, most = self.posterior_.disagreement()
-            names = self._table.columns
+            names = self.column_names_
             warnings.warn(
                 f"CrossCat's chains disagree on {name} (R-hat {apart[name]:.2f}) after {n_sweeps} "
                 f"sweeps, and at most by {most:.2f} on whether two columns belong together "

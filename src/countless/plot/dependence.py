@@ -1,0 +1,105 @@
+"""Which columns belong together: the probability that two of them share a view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from countless.plot.similarity import cluster_order
+from countless.plot.style import CHOSEN, axes_for
+
+# Names of columns are written up to this many; more would not be legible.
+MOST_NAMES = 60
+
+
+class DependenceDisplay:
+    """The dependence of columns as a heat map, columns of a view side by side.
+
+    Use `from_estimator` to make one.
+
+    Parameters
+    ----------
+    dependence : ndarray of shape (n_columns, n_columns)
+        The probability that two columns share a view.
+    view_of : ndarray of shape (n_columns,)
+        The view of each column, for the order.
+    names : sequence, optional
+        What the columns are called; default: their places.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    image_ : matplotlib AxesImage
+    order_ : ndarray of shape (n_columns,)
+        The columns from top to bottom.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from countless.plot import DependenceDisplay
+    >>> dependence = np.array([[1.0, 0.1, 0.9], [0.1, 1.0, 0.2], [0.9, 0.2, 1.0]])
+    >>> display = DependenceDisplay(dependence, np.array([0, 1, 0]), ["a", "b", "c"]).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['a', 'c', 'b']
+    """
+
+    def __init__(self, dependence: np.ndarray, view_of: np.ndarray, names: Sequence | None = None):
+        self.dependence = np.asarray(dependence)
+        self.view_of = np.asarray(view_of)
+        self.names = list(range(len(self.view_of))) if names is None else list(names)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> DependenceDisplay:
+        """Draw the dependence of the columns of a fitted `CrossCat`.
+
+        Parameters
+        ----------
+        estimator : CrossCat
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        DependenceDisplay
+        """
+        names = estimator.column_names_
+        return cls(estimator.dependence(), view_numbers(estimator), names).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> DependenceDisplay:
+        """Draw the heat map and keep what was drawn."""
+        n = len(self.names)
+        side = min(3.2 + 0.13 * n, 10.0)
+        ax = axes_for(ax, side + 0.9, side)
+        self.ax_, self.figure_ = ax, ax.figure
+        self.order_ = cluster_order(self.dependence, self.view_of)
+        shown = self.dependence[np.ix_(self.order_, self.order_)]
+        self.image_ = ax.imshow(shown, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        for edge in np.flatnonzero(np.diff(self.view_of[self.order_])) + 0.5:
+            ax.axhline(edge, color=CHOSEN, linewidth=0.8)
+            ax.axvline(edge, color=CHOSEN, linewidth=0.8)
+        bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.8)
+        bar.set_label("probability of sharing a view", fontsize="small")
+        bar.outline.set_visible(False)
+        ax.tick_params(length=0, labelsize="small")
+        if n > MOST_NAMES:
+            ax.set_xticks([])
+            ax.set_yticks([])
+            return self
+        names = [str(self.names[j]) for j in self.order_]
+        ax.set_xticks(range(n), names, rotation=90)
+        ax.set_yticks(range(n), names)
+        return self
+
+
+def view_numbers(estimator: Any) -> np.ndarray:
+    """Return the view of each column of a fitted `CrossCat`, the widest view first."""
+    places = {name: j for j, name in enumerate(estimator.column_names_)}
+    view_of = np.empty(len(places), dtype=np.int64)
+    for v, view in enumerate(estimator.views_):
+        view_of[[places[name] for name in view.columns]] = v
+    return view_of
