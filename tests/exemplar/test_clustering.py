@@ -15,6 +15,7 @@ from countless._threads import open_threads
 from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
 from countless.exemplar.max_product import max_product
 from countless.exemplar.merge import join_clusters
+from countless.exemplar.polish import swap
 from countless.exemplar.similarity import full_edges, sparse_edges
 from countless.exemplar.weights import weights_of
 from countless.priors import (
@@ -183,6 +184,27 @@ def test_joins_are_the_best_pairs(n, seed, name, missing):
         np.testing.assert_array_equal(
             number_by_appearance(label)[1], number_by_appearance(expected)[1]
         )
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 9), st.integers(0, 10**6))
+def test_swaps_end_where_no_change_of_exemplars_gains(n, seed):
+    S = draw_similarities(n, seed)
+    problem = problem_of(S, None)
+    choice = swap(problem, np.zeros(n, dtype=int))
+
+    def of(exemplars):
+        if not exemplars:
+            return -np.inf
+        return plain_worth(S, None, nearest_exemplars(problem, np.array(sorted(exemplars))))
+
+    exemplars = set(choice.tolist())
+    value = plain_worth(S, None, choice)
+    assert value == pytest.approx(of(exemplars))
+    others = set(range(n)) - exemplars
+    changes = [exemplars | {new} for new in others] + [exemplars - {old} for old in exemplars]
+    changes += [exemplars - {old} | {new} for old in exemplars for new in others]
+    assert all(of(change) <= value + 1e-6 for change in changes)
 
 
 def test_rows_without_an_edge_to_an_exemplar_are_exemplars():

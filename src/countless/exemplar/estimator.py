@@ -85,9 +85,10 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Of the normal distribution that exemplars come from, for ``affinity='gaussian'``: one
         variance and a mean for each column or for all. By default those of X.
     refine : bool, default=False
-        After messages have converged, go on with moves of single rows and joins of clusters while
-        they gain. With a prior, or where messages swung, that is done in any case; without, the
-        clusters may then be better than scikit-learn's.
+        Without a prior: after messages have converged, go on with moves of rows and swaps of
+        exemplars while they gain, which leads to better clusters than scikit-learn's. With one,
+        where moves of rows and joins of clusters follow anyway: start these from one cluster and
+        from single rows, too, and keep the best.
     solver : {'max-product', 'icm'}, default='max-product'
         Messages, or iterated conditional modes: each row in turn goes where that gains most.
     init : {'one', 'singletons'}, default='one'

@@ -18,7 +18,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless.exemplar.clustering import Problem, nearest_exemplars, settle, worth
-from countless.exemplar.merge import polish
+from countless.exemplar.polish import polish
 from countless.exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, sort_descending
 from countless.kernels.messages import Maxima, Rows, follow_rows, merge_maxima, pass_columns
@@ -152,8 +152,8 @@ def max_product(
     convergence_iter : int
         Iterations after which exemplars that stay the same are final.
     refine : bool
-        Go on with moves and joins where messages converged without a prior; elsewhere it always
-        does.
+        Go on with moves where messages converged without a prior, which is done elsewhere anyway;
+        with one, start them from one cluster and from single rows, too.
     start : ndarray of int, optional
         The labels of clusters that are refined, too; they are returned if that leads higher.
     on_pass : callable
@@ -172,11 +172,12 @@ def max_product(
     steady = watch.converged and watch.damping == damping
     if steady and not problem.weights.counts_sizes:
         choice = settle(problem, np.flatnonzero(watch.exemplars))
-        refine |= start is not None
     else:
-        choice, refine = watch.best, True
-    if refine:
-        starts = [choice] if start is None else [choice, start]
+        choice, steady = watch.best, False
+    if refine or start is not None or not steady:
+        starts = [choice, *([] if start is None else [start])]
+        if refine and problem.weights.counts_sizes:  # where there are no swaps, from both ends
+            starts += [np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)]
         choice = max((polish(problem, one) for one in starts), key=partial(worth, problem))
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
 

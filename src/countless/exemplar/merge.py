@@ -10,24 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from countless._threads import steps
-from countless.exemplar.clustering import COLUMNS_AT_ONCE, Problem, improve
+from countless.exemplar.clustering import COLUMNS_AT_ONCE, Problem
 from countless.exemplar.weights import Weights
 from countless.kernels.exemplars import serve_clusters
 
 # Entries of the table that are held at once: more clusters than that allows are not joined.
-TABLE_ENTRIES = 2**26
-SWEEPS, ROUNDS = 100, 10
-
-
-def polish(problem: Problem, choice: np.ndarray) -> np.ndarray:
-    """Move rows and join clusters until neither gains."""
-    for _ in range(ROUNDS):
-        choice, _, _ = improve(problem, choice, SWEEPS)
-        label, n_joined = join_clusters(problem, choice)
-        if not n_joined:
-            break
-        choice = label
-    return choice
+TABLE_ENTRIES = 2**24
 
 
 def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int]:

@@ -29,6 +29,11 @@ class Weights(NamedTuple):
         return bool(self.size.any())
 
     @property
+    def is_flat(self) -> bool:
+        """Whether there is nothing but similarities to weigh."""
+        return not self.counts_sizes and not self.number.any()
+
+    @property
     def opens_alike(self) -> bool:
         """Whether each cluster adds the same to the weight of their number."""
         step = np.diff(self.number)

@@ -1,0 +1,38 @@
+"""From a legal clustering to a better one, by every move that there is.
+
+Rows move one by one and whole clusters join, or, where sizes do not count, exemplars are opened,
+closed and swapped, and all rows choose anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from countless.exemplar.clustering import Problem, improve, nearest_exemplars
+from countless.exemplar.merge import join_clusters
+from countless.kernels.swaps import swap_exemplars
+
+SWEEPS, ROUNDS = 100, 10
+
+
+def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
+    """Return the exemplar of each row where no move gains, from labels or exemplars of rows."""
+    choice, _, _ = improve(problem, label, SWEEPS)
+    if problem.is_full and problem.weights.is_flat:
+        return swap(problem, choice)
+    for _ in range(ROUNDS):
+        label, n_joined = join_clusters(problem, choice)
+        if not n_joined:
+            break
+        choice, _, _ = improve(problem, label, SWEEPS)
+    return choice
+
+
+def swap(problem: Problem, choice: np.ndarray) -> np.ndarray:
+    """Open, close and swap exemplars until nothing gains; the weights must be flat."""
+    edges = problem.edges
+    is_open = np.zeros(problem.n, dtype=bool)
+    is_open[choice] = True
+    preference = edges.value[edges.own].astype(np.float64)
+    swap_exemplars(edges.value, preference, problem.rounding, SWEEPS, is_open)
+    return nearest_exemplars(problem, np.flatnonzero(is_open))

@@ -1,0 +1,111 @@
+"""Opening, closing and swapping exemplars where sizes do not count and every pair has a similarity.
+
+Rows are worth their similarity to the best open exemplar, and exemplars their preference. With the
+best and the second best of every row at hand, one look at the column of a candidate prices opening
+it together with closing any other: what FasterPAM does for a fixed number of medoids.
+
+References
+----------
+.. [1] E. Schubert and P. J. Rousseeuw, "Fast and eager k-medoids clustering: O(k) runtime
+   improvement of the PAM, CLARA, and CLARANS algorithms", Information Systems 101, 2021.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _offer(row, similarity, k, best, second, slot, second_slot):
+    """Tell a row of one more exemplar; the last four are # OUT."""
+    if similarity > best[row]:
+        second[row], second_slot[row] = best[row], slot[row]
+        best[row], slot[row] = similarity, k
+    elif similarity > second[row]:
+        second[row], second_slot[row] = similarity, k
+
+
+@njit(nogil=True, cache=True)
+def _look_again(value, n, row, slots, n_open, best, second, slot, second_slot):
+    """Find the two best exemplars of a row, itself not among them; the last four are # OUT."""
+    best[row] = second[row] = -np.inf
+    slot[row] = second_slot[row] = -1
+    for k in range(n_open):
+        if slots[k] != row:
+            _offer(row, value[slots[k] * n + row], k, best, second, slot, second_slot)
+
+
+@njit(nogil=True, cache=True)
+def swap_exemplars(
+    value,  # IN (n * n,), of a full matrix, column by column
+    preference,  # IN (n,)
+    least,  # IN, gains below this are rounding
+    max_passes,  # IN, over all candidates
+    is_open,  # OUT (n,)
+):
+    """Open, close and swap exemplars, each change at once where it gains; count the changes."""
+    n = preference.shape[0]
+    slots = np.empty(n, dtype=np.int64)
+    n_open = 0
+    for row in range(n):
+        if is_open[row]:
+            slots[n_open] = row
+            n_open += 1
+    best, second = np.empty(n), np.empty(n)
+    slot, second_slot = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for row in range(n):
+        _look_again(value, n, row, slots, n_open, best, second, slot, second_slot)
+    change = np.empty(n)  # by closing each slot, beside opening the candidate
+    n_changes, quiet, candidate = 0, 0, 0
+    for _ in range(max_passes * n):
+        column = value[candidate * n : candidate * n + n]
+        opens = not is_open[candidate]
+        gain = preference[candidate] - best[candidate] if opens else 0.0
+        for k in range(n_open):
+            exemplar = slots[k]
+            change[k] = best[exemplar] - preference[exemplar]
+            if opens:
+                change[k] = max(best[exemplar], column[exemplar]) - preference[exemplar]
+        for row in range(n):
+            if is_open[row] or row == candidate:
+                continue
+            offered = column[row] if opens else -np.inf
+            if offered > best[row]:
+                gain += offered - best[row]
+            elif offered > second[row]:
+                change[slot[row]] += offered - best[row]
+            else:
+                change[slot[row]] += second[row] - best[row]
+        closed, most = -1, gain if opens else -np.inf
+        # The last exemplar can be swapped but not closed.
+        for k in range(n_open if opens or n_open > 1 else 0):
+            if gain + change[k] > most:
+                closed, most = k, gain + change[k]
+        if most > least:
+            n_changes += 1
+            quiet = 0
+            last = -1
+            if closed >= 0:
+                is_open[slots[closed]] = False
+                n_open -= 1
+                last = n_open
+                slots[closed] = slots[last]  # whose slot is now this one
+            if opens:
+                is_open[candidate] = True
+                slots[n_open] = candidate
+                n_open += 1
+            for row in range(n):
+                if closed >= 0 and (slot[row] == closed or second_slot[row] == closed):
+                    _look_again(value, n, row, slots, n_open, best, second, slot, second_slot)
+                    continue
+                if slot[row] == last:
+                    slot[row] = closed
+                elif second_slot[row] == last:
+                    second_slot[row] = closed
+                if opens and row != candidate:
+                    _offer(row, column[row], n_open - 1, best, second, slot, second_slot)
+        else:
+            quiet += 1
+            if quiet == n:
+                break
+        candidate = (candidate + 1) % n
+    return n_changes
