@@ -17,20 +17,16 @@ from countless.bayes.particles import N_PARTICLES, Particle, Stream, start_strea
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import (
     Mixture,
-    Packed,
     draw_rows,
     log_densities,
     mixture_of,
-    pack,
     probabilities,
-    unpack,
 )
 from countless.bayes.sampled import SampledMixture, averaged
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.models import BoundModel
 from countless.models.named import as_model
-from countless.models.saved import pack_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
@@ -107,6 +103,8 @@ class DPMixture(SampledMixture):
     >>> mixture.n_clusters_, mixture.posterior_.n_clusters_interval()
     (3, (3, 4))
     """
+
+    _stream: Stream
 
     def __init__(
         self,
@@ -304,7 +302,9 @@ class DPMixture(SampledMixture):
         self.prior_ = best.prior
         particles = [_particle(bound, rows, draw.labels, draw) for draw in averaged(every)]
         estimate = _particle(bound, rows, self.labels_, best)
-        self._store_model(bound.with_hyper(best.hyper), [estimate, *particles])
+        self._store_mixtures(
+            bound.with_hyper(best.hyper), [_mixture(one) for one in (estimate, *particles)]
+        )
         particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
         self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows))
         self._judge_chains()
@@ -315,7 +315,9 @@ class DPMixture(SampledMixture):
         best = particles[0]
         self.labels_, self.n_clusters_ = labels, len(best.sizes)
         self.prior_ = best.prior
-        self._store_model(self._stream.model.with_hyper(best.hyper), [best, *particles])
+        self._store_mixtures(
+            self._stream.model.with_hyper(best.hyper), [_mixture(one) for one in (best, *particles)]
+        )
         self.posterior_ = Posterior(
             [[particle.labels for particle in particles]],
             [[particle.log_joint(self.model_) for particle in particles]],
@@ -323,25 +325,6 @@ class DPMixture(SampledMixture):
         )
         self.n_iter_ += 1
         self.converged_ = True
-
-    def _store_model(self, model: BoundModel, particles: list[Particle]) -> None:
-        """Keep what predictions need: the clusters of ``labels_``, then those of draws."""
-        self.model_ = model
-        self.model_table_, self.model_hyper_ = pack_model(model)
-        packed = pack([_mixture(particle) for particle in particles])
-        self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
-        self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts
-
-    def _mixtures(self) -> list[Mixture]:
-        """Return the clusters of ``labels_``, then those of draws, as mixtures."""
-        return unpack(
-            Packed(
-                self.mixture_statistics_,
-                self.mixture_weights_,
-                self.mixture_hyper_,
-                self.mixture_starts_,
-            )
-        )
 
     def _rows(self, X) -> np.ndarray:
         check_is_fitted(self, "model_")

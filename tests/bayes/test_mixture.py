@@ -1,0 +1,252 @@
+"""DPMixture as its users meet it; that its draws are right is in test_mixture_exact.py."""
+
+import numpy as np
+import pytest
+from scipy.integrate import trapezoid
+from scipy.special import logsumexp
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+import countless.bayes.particles as particles
+import countless.bayes.sampled as sampled
+from countless import DPMeans, DPMixture
+from countless.bayes.chains import Schedule, run_chains
+from countless.io.model_file import load_model, save_model
+from countless.models import FixedGaussian, Gaussian
+from countless.priors import DirichletProcess, FiniteDirichlet
+
+X, TRUE = make_blobs(90, centers=[[0, 0], [8, 0], [0, 8]], random_state=0)
+SHORT = {"n_chains": 2, "n_sweeps": 20, "random_state": 0}
+# Two chains of ten draws may well disagree.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return DPMixture(n_chains=1, n_sweeps=40, random_state=0).fit(X)
+
+
+def test_clusters_are_found_from_one(fitted):
+    assert adjusted_rand_score(TRUE, fitted.labels_) == 1.0
+    assert (fitted.n_clusters_, fitted.n_iter_, fitted.converged_) == (3, 40, True)
+    assert fitted.posterior_.labels.shape == (1, 20, 90)
+    assert fitted.posterior_.alpha.shape == (1, 20)
+    first, names = np.unique(fitted.labels_, return_index=True)
+    assert np.array_equal(first, np.argsort(np.argsort(names)))
+
+
+def test_draws_depend_on_the_seed_alone():
+    one, two, other = (
+        DPMixture(**{**SHORT, "random_state": seed}, n_jobs=n_jobs).fit(X)
+        for seed, n_jobs in ((0, 1), (0, 2), (1, 1))
+    )
+    assert np.array_equal(one.posterior_.log_joint, two.posterior_.log_joint)
+    assert np.array_equal(one.posterior_.labels, two.posterior_.labels)
+    assert np.array_equal(one.labels_, two.labels_)
+    assert np.array_equal(one.score_samples(X), two.score_samples(X))
+    assert not np.array_equal(one.posterior_.log_joint, other.posterior_.log_joint)
+    chains = one.posterior_.log_joint
+    assert not np.array_equal(chains[0], chains[1])
+
+
+def test_small_variances_give_dp_means():
+    variance, prior_variance, penalty = 0.05, 100.0, 30.0
+    alpha = (1 + prior_variance / variance) * np.exp(-penalty / (2 * variance))
+    hard = DPMeans(penalty=penalty, random_state=0).fit(X)
+    for sampler in ("collapsed", "uncollapsed"):
+        soft = DPMixture(
+            FixedGaussian(variance, prior_variance, 0.0),
+            DirichletProcess(alpha),
+            sampler=sampler,
+            **SHORT,
+        ).fit(X)
+        draws = soft.posterior_.labels.reshape(-1, len(X))
+        assert np.mean([np.array_equal(draw, hard.labels_) for draw in draws]) > 0.9
+        assert np.array_equal(soft.labels_, hard.labels_)
+
+
+def test_probabilities(fitted):
+    new = np.random.default_rng(0).uniform(-20, 30, size=(200, 2))
+    proba = fitted.predict_proba(new)
+    assert proba.shape == (200, 3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.array_equal(proba.argmax(axis=1), fitted.predict(new))
+    assert np.array_equal(fitted.predict(X), fitted.labels_)
+
+
+def test_densities_are_the_mean_over_draws():
+    model = Gaussian(mean=[2.0], strength=0.1, freedom=3.0, scale=[[1.0]])
+    fitted = DPMixture(model, FiniteDirichlet(1.0, 3), **SHORT).fit(X[:, :1])
+    grid = np.linspace(-40, 60, 20_001)
+    density = np.exp(fitted.score_samples(grid[:, None]))
+    assert trapezoid(density, grid) == pytest.approx(1.0, abs=2e-3)
+    model, some = fitted.model_, grid[::2000, None]
+    rows = model.rows(X[:, :1])
+    plain = []
+    for draw in fitted.posterior_.labels.reshape(-1, len(X)):
+        sizes = np.bincount(draw)
+        sets = [*(model.statistics(rows[draw == c]) for c in range(len(sizes))), model.empty()[0]]
+        weights = fitted.prior_.log_predictive(sizes)
+        plain.append(logsumexp(model.log_predictive(model.rows(some), sets) + weights, axis=1))
+    expected = logsumexp(plain, axis=0) - np.log(len(plain))
+    np.testing.assert_allclose(fitted.score_samples(some), expected, rtol=1e-10)
+    assert fitted.score(some) == pytest.approx(expected.mean())
+
+
+def test_drawn_rows_look_like_the_data(fitted):
+    drawn = fitted.sample(3000, random_state=0)
+    assert drawn.shape == (3000, 2)
+    assert np.array_equal(drawn, fitted.sample(3000, random_state=0))
+    near = np.array([(np.hypot(*(drawn - center).T) < 4).mean() for center in X[[0, 1, 2]]])
+    assert (near > 0.2).all()
+
+
+def test_a_table_of_anything_with_gaps():
+    table = np.array(
+        [[0.1, "a"], [np.nan, "a"], [0.3, None], [9.0, "b"], [9.2, "b"], [8.8, "b"]] * 5,
+        dtype=object,
+    )
+    fitted = DPMixture("columns", **SHORT).fit(table)
+    assert fitted.n_clusters_ == 2
+    assert fitted.predict(table[:4]).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("init", ["dp-means", TRUE, [str(label) for label in TRUE]])
+def test_where_chains_start(init):
+    quick = DPMixture(init=init, n_chains=1, n_sweeps=2, split_merge=False, random_state=0)
+    assert adjusted_rand_score(TRUE, quick.fit(X).labels_) > 0.9
+
+
+def test_thinning_and_burn_in():
+    fitted = DPMixture(n_chains=1, n_sweeps=11, burn_in=2, thin=3, random_state=0).fit(X)
+    assert fitted.posterior_.labels.shape == (1, 3, 90)
+    every = DPMixture(n_chains=1, n_sweeps=11, burn_in=0, random_state=0).fit(X)
+    kept = every.posterior_.log_joint[:, [4, 7, 10]]
+    assert np.array_equal(fitted.posterior_.log_joint, kept)
+
+
+def test_chains_that_disagree_are_named(monkeypatch):
+    monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 0.5)
+    with pytest.warns(ConvergenceWarning, match=r"disagree on \w+ \(R-hat .* after 20 sweeps"):
+        assert not DPMixture(**SHORT).fit(X).converged_
+
+
+class Counter:
+    """A chain that counts its sweeps."""
+
+    n_clusters = 1
+
+    def __init__(self):
+        self.n = 0
+
+    def sweep(self):
+        self.n += 1
+
+    def log_joint(self):
+        return float(self.n)
+
+    def record(self):
+        return self.n
+
+
+def stopped_after(n_passes, schedule):
+    """Run three chains, interrupted after so many sweeps of them together."""
+    seen = []
+
+    def on_pass(log_joint, n_clusters):
+        seen.append(log_joint)
+        if len(seen) == n_passes:
+            raise KeyboardInterrupt
+
+    return run_chains([Counter() for _ in range(3)], schedule, on_pass=on_pass)
+
+
+def test_an_interruption_keeps_the_draws_so_far():
+    with pytest.warns(ConvergenceWarning, match="stopped after .* of 1000000 sweeps"):
+        draws = stopped_after(5, Schedule(10**6, 4, 2))
+    assert len({len(chain) for chain in draws}) == 1
+    assert draws[0][:3] == [6, 8, 10]
+    with pytest.raises(KeyboardInterrupt):
+        stopped_after(5, Schedule(10**9, 10**9 - 1))
+
+
+def test_a_stream_follows_the_posterior(monkeypatch):
+    """Particles without sweeps over kept rows are weighted rightly."""
+    monkeypatch.setattr(particles, "N_KEPT", 0)
+    monkeypatch.setattr(particles, "N_BETWEEN", 1)
+    monkeypatch.setattr(particles, "N_PARTICLES", 1500)
+    prior = DirichletProcess(1.0)
+    model = FixedGaussian(0.5, 4.0, 0.0).bind([[0.0]])
+    rows = model.rows([[0.0], [1.2], [0.9], [-1.0]])
+    random = np.random.default_rng(0)
+    stream = particles.start_stream(model, prior, rows, random)
+    stream, _ = particles.update_stream(stream, rows, random)
+    found = np.mean([len(particle.sizes) for particle in stream.particles])
+    partitions = [[]]
+    for _ in range(4):
+        partitions = [[*p, c] for p in partitions for c in range(max(p, default=-1) + 2)]
+    logs = [
+        model.log_marginal(model.statistics(rows, np.array(p))).sum() + prior.log_prob(p)
+        for p in partitions
+    ]
+    exact = np.exp(logs - logsumexp(logs)) @ [max(p) + 1 for p in partitions]
+    assert found == pytest.approx(exact, abs=0.1)
+
+
+def test_a_stream_finds_clusters_in_bounded_memory():
+    order = np.random.default_rng(0).permutation(900)
+    rows, true = make_blobs(900, centers=[[0, 0], [8, 0], [0, 8]], random_state=1)
+    stream = DPMixture(random_state=0)
+    for batch in np.array_split(order, 3):
+        stream.partial_fit(rows[batch])
+    assert (stream.labels_.shape, stream.n_iter_) == ((300,), 3)
+    assert adjusted_rand_score(true, stream.predict(rows)) > 0.95
+    assert stream.posterior_.labels.shape[2] == particles.N_KEPT
+    assert sum(stream._stream.particles[0].sizes) == 900
+    after = DPMixture(n_chains=1, n_sweeps=20, random_state=0).fit(X)
+    after.partial_fit(X + np.array([30.0, 0.0]))
+    assert 5 <= after.n_clusters_ <= 8
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson"])
+def test_a_saved_mixture_answers_the_same(name, tmp_path):
+    table = np.rint(np.abs(X)) if name == "poisson" else X
+    fitted = DPMixture(name, n_chains=1, n_sweeps=10, random_state=0).fit(table)
+    save_model(tmp_path / "mixture.zip", fitted)
+    loaded = load_model(tmp_path / "mixture.zip").estimator
+    assert np.array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+    assert np.array_equal(loaded.score_samples(table), fitted.score_samples(table))
+    assert loaded.n_clusters_ == fitted.n_clusters_
+    with pytest.raises(ValueError, match="loaded from a file; fit anew"):
+        loaded.partial_fit(table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "table", "message"),
+    [
+        ({}, [[0.0], [np.nan]], "X contains NaN: row 1, column 0"),
+        ({"model": "poisson"}, [[1.0], [-1.0]], "a negative count: row 1, column 0"),
+        ({"model": Gaussian(scale=np.ones((2, 2)))}, X, "scale must be positive definite"),
+        ({"model": "normal"}, X, "model must be one of 'gaussian'"),
+        ({"prior": 1.0}, X, "prior must be None or one of countless.priors; got 1.0"),
+        ({"sampler": "fast"}, X, "sampler must be 'collapsed' or 'uncollapsed'; got 'fast'"),
+        ({"init": "two"}, X, "init must be 'one', 'dp-means' or a label for each row; got 'two'"),
+        ({"init": [0, 1]}, X, "init has 2 labels; X has 90 rows"),
+        ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no gaps"),
+        ({"n_sweeps": 10, "burn_in": 10}, X, "burn_in must leave a sweep of n_sweeps=10"),
+        ({"n_chains": 0}, X, "n_chains must be a whole number of at least 1; got 0"),
+        ({"loss": "l2"}, X, "loss must be 'vi' or 'binder'; got 'l2'"),
+    ],
+)
+def test_bad_input_is_named(settings, table, message):
+    with pytest.raises(ValueError, match=message) as error:
+        DPMixture(**settings).fit(table)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("table", [np.array([[3.0, 4.0]]), np.eye(8)[:2], np.ones((5, 2))])
+def test_awkward_tables_have_an_answer(table):
+    fitted = DPMixture(n_chains=1, n_sweeps=4, random_state=0).fit(table)
+    assert fitted.labels_[0] == 0
+    assert np.isfinite(fitted.score(table))
