@@ -123,7 +123,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),
             lambda: pairs.clouds(seed),
-            ward=self.method == "ward",
+            "single" if self.method == "mst" else self.method,
         )
         return path, self.linkage_matrix_
 
@@ -255,7 +255,7 @@ class DivisiveClustering(TreeEstimator):
         def grow(cloud: Pairs) -> np.ndarray:
             return by_saving(linkage_of_splits(diana(cloud.matrix)), cloud.matrix)
 
-        return judged(linkage, grow, lambda: pairs.clouds(seed), ward=True), linkage
+        return judged(linkage, grow, lambda: pairs.clouds(seed), "ward"), linkage
 
 
 class LinkageClustering(TreeEstimator):

@@ -37,6 +37,8 @@ DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
 N_TRIALS = 8
 # Clusters of so many rows on average show in how many dimensions the rows of a cluster lie.
 SMALL, LARGE = 2, 8
+# A single row far out makes single linkage look compact, more often than a normal law would say.
+LONG_TAILS = 2.0
 
 
 class TreeCut(PenaltyPath):
@@ -122,16 +124,15 @@ def cut_gap(
     def grow(pairs: Pairs) -> np.ndarray:
         return grow_linkage(pairs, method)
 
-    ward = method == "ward"
     if X is None:
-        return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow, seed), ward=ward)
+        return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow, seed), method)
     X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(X)
     if len(X) != n_rows:
         raise ValueError(f"the tree has {n_rows} rows, and X has {len(X)}")
     known = metric == "precomputed"
     pairs = Pairs.of_matrix(X) if known else Pairs.of_rows(X, metric)
-    return judged(linkage, grow, lambda: pairs.clouds(seed), ward=ward)
+    return judged(linkage, grow, lambda: pairs.clouds(seed), method)
 
 
 def grow_linkage(pairs: Pairs, method: str) -> np.ndarray:
@@ -145,7 +146,7 @@ def tree_of(linkage: np.ndarray) -> WardTree:
 
 
 def judged(
-    linkage: np.ndarray, grow: Grow, clouds: Callable[[], Iterable[list[Pairs]]], *, ward: bool
+    linkage: np.ndarray, grow: Grow, clouds: Callable[[], Iterable[list[Pairs]]], method: str
 ) -> TreeCut:
     """Compare the gaps of a tree with those of clouds that were grown alike.
 
@@ -157,24 +158,29 @@ def judged(
         Grows the tree of a cloud.
     clouds : callable
         Gives clouds of either shape.
-    ward : bool
-        Whether squared heights are what merges cost, as in Ward's trees.
+    method : str
+        What heights mean: the linkage of SciPy that they are those of.
     """
     n_rows = len(linkage) + 1
-    height, cost = _from_the_top(linkage, ward)
+    height, cost = _from_the_top(linkage, method)
     positive = height[height > 0]
     last = n_rows // 2
     if last < 2 or not len(positive):
         return TreeCut(linkage, np.empty(0), np.empty(0))
     # Equal rows are taken as spread over half the step to the next, as `hard.penalty` does.
     step = positive[-1] if len(positive) < len(height) else 0.0
-    found = [[_figures(*_from_the_top(grow(cloud), ward)) for cloud in kind] for kind in clouds()]
+    figures = [
+        [_figures(*_from_the_top(grow(cloud), method)) for cloud in kind] for kind in clouds()
+    ]
+    null = typical(figures)
+    if method == "single":
+        null = null._replace(compactness_deviation=LONG_TAILS * null.compactness_deviation)
     widths = plateau_widths(np.maximum(height[:last], step / 8))
     compactness = compactness_curve(cost[:last] + n_rows * step**2 / 48, n_rows)
-    return TreeCut(linkage, widths, null_widths(typical(found), compactness, n_rows))
+    return TreeCut(linkage, widths, null_widths(null, compactness, n_rows))
 
 
-def _from_the_top(linkage: np.ndarray, ward: bool) -> tuple[np.ndarray, np.ndarray]:
+def _from_the_top(linkage: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Return heights, and what all merges up to each cost, the highest first.
 
     A merge that is below an earlier one waits for it. Where heights are dissimilarities of
@@ -182,7 +188,7 @@ def _from_the_top(linkage: np.ndarray, ward: bool) -> tuple[np.ndarray, np.ndarr
     """
     height = np.maximum.accumulate(linkage[:, 2])
     cost = height**2 / 2
-    if not ward:
+    if method != "ward":
         size = np.append(np.ones(len(linkage) + 1), linkage[:, 3])
         first, second = size[linkage[:, :2].astype(np.int64)].T
         cost = first * second / (first + second) * height**2
