@@ -10,6 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from countless import HDPMixture
 from countless.bayes.hdp_predict import mean_shares, shares
 from countless.bayes.hdp_seating import Believed, Concentrations, Seating
+from countless.io.errors import InputError
+from countless.io.model_file import load_model, save_model
+from countless.models import Gaussian
 from countless.priors import Gamma
 
 CENTERS = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
@@ -85,6 +88,21 @@ def test_densities_sum_to_one():
         log_density = mixture.score_samples(np.tan(angle)[:, None], groups=np.full(3999, group))
         area = np.trapezoid(np.exp(log_density) / np.cos(angle) ** 2, angle)
         assert area == pytest.approx(1, abs=1e-3)
+
+
+def test_saved_mixtures_answer_as_before(fitted, tmp_path):
+    save_model(tmp_path / "model.zip", fitted)
+    again = load_model(tmp_path / "model.zip").estimator
+    groups = np.where(np.arange(len(X)) % 5 == 0, "elsewhere", GROUPS)
+    expected = fitted.predict_proba(X, groups=groups)
+    np.testing.assert_array_equal(again.predict_proba(X, groups=groups), expected)
+    densities = fitted.score_samples(X, groups=groups)
+    np.testing.assert_allclose(again.score_samples(X, groups=groups), densities, rtol=1e-12)
+    assert again.n_clusters_ == 3
+    fitted_by_hand = HDPMixture(Gaussian(scale=[[2.0, 1.0], [1.0, 2.0]]), **FAST | {"n_chains": 1})
+    fitted_by_hand.fit(X, groups=GROUPS)
+    with pytest.raises(InputError, match="HDPMixture has no state that a model file can hold"):
+        save_model(tmp_path / "other.zip", fitted_by_hand)
 
 
 def test_shares_of_groups():

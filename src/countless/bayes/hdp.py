@@ -21,7 +21,7 @@ from countless.bayes.hdp_predict import (
     shared_mixture,
     shares,
 )
-from countless.bayes.hdp_seating import Believed, count_cells, seating_of
+from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_of
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import Mixture, draw_rows, log_densities
 from countless.bayes.sampled import SampledMixture, averaged
@@ -214,7 +214,7 @@ class HDPMixture(SampledMixture):
         may not. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
-        return by_group(probabilities, self.model_, rows, place, [self._clusters])
+        return by_group(probabilities, self.model_, rows, place, self._mixtures()[:1])
 
     def score_samples(self, X, groups=None):
         """Return the log of the posterior predictive density of each row of X.
@@ -224,7 +224,7 @@ class HDPMixture(SampledMixture):
         `predict`.
         """
         rows, place = self._rows(X, groups)
-        return by_group(log_densities, self.model_, rows, place, self._mixtures)
+        return by_group(log_densities, self.model_, rows, place, self._mixtures()[1:])
 
     def score(self, X, y=None, groups=None):
         """Return the mean log density of the rows of X."""
@@ -246,7 +246,8 @@ class HDPMixture(SampledMixture):
         """
         check_is_fitted(self, "model_")
         place = self._places(None if group is None else [group], 1)[0]
-        mixtures = [one._replace(log_weights=one.log_weights[place]) for one in self._mixtures]
+        drawn_from = self._mixtures()[1:]
+        mixtures = [one._replace(log_weights=one.log_weights[:, place]) for one in drawn_from]
         drawn = draw_rows(self.model_, mixtures, n_samples, as_generator(random_state))
         return self.model_.table(drawn)
 
@@ -317,37 +318,26 @@ class HDPMixture(SampledMixture):
             thin=self.thin,
         )
         self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
+        self.labels_ = self.posterior_.point_estimate(self.loss, random)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
-        self.model_ = bound.with_hyper(best.hyper)
-        self._store_clusters(believed, rows, groups, best, random)
-        self._mixtures = [self._mixture(rows, groups, draw) for draw in averaged(every)]
+        model = bound.with_hyper(best.hyper)
+        seating = seating_of(model, rows, groups.number, self.labels_, groups.n_groups)
+        share = mean_shares(seating, believed, best.at, random)
+        estimate = shared_mixture(seating.statistics, share, best.hyper)
+        drawn = [_mixture(model, rows, groups, draw) for draw in averaged(every)]
+        self._store_mixtures(model, [estimate, *drawn])
+        self.group_weights_, self.weights_ = share[:-1, :-1], share[-1, :-1]
+        self._store_groups(groups, seating)
         self._judge_chains()
 
-    def _store_clusters(
-        self,
-        believed: Believed,
-        rows: np.ndarray,
-        groups: Groups,
-        best: SharedDraw,
-        random: np.random.Generator,
-    ) -> None:
-        """Keep the point estimate, which data set uses what of it, and its weights."""
-        self.labels_ = self.posterior_.point_estimate(self.loss, random)
-        seating = seating_of(self.model_, rows, groups.number, self.labels_, groups.n_groups)
+    def _store_groups(self, groups: Groups, seating: Seating) -> None:
+        """Keep which data set uses which clusters of the point estimate."""
         self.n_clusters_ = seating.n_clusters
         self.groups_ = groups.names
         self.group_clusters_ = seating.counts > 0
         cell = groups.number.astype(np.int64) * self.n_clusters_ + self.labels_
         self.local_labels_, self.n_local_clusters_ = number_inside(groups.number, cell)
-        share = mean_shares(seating, believed, best.at, random)
-        self.group_weights_, self.weights_ = share[:-1, :-1], share[-1, :-1]
-        self._clusters = shared_mixture(seating.statistics, share, best.hyper)
-
-    def _mixture(self, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Mixture:
-        counts = count_cells(groups.number, draw.labels, groups.n_groups)
-        statistics = self.model_.statistics(rows, draw.labels, counts.shape[1])
-        return shared_mixture(statistics, shares(counts, draw.weights, draw.at.alpha), draw.hyper)
 
     def _rows(self, X, groups) -> tuple[np.ndarray, np.ndarray]:
         """Return rows as the model takes them, and the place of each one's data set."""
@@ -364,3 +354,10 @@ class HDPMixture(SampledMixture):
         given = check_groups(groups, n_rows)
         known = [place.get(name, len(place)) for name in given.names.tolist()]
         return np.array(known)[given.number]
+
+
+def _mixture(model: BoundModel, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Mixture:
+    """Return what a draw says of one more row of each group."""
+    counts = count_cells(groups.number, draw.labels, groups.n_groups)
+    statistics = model.statistics(rows, draw.labels, counts.shape[1])
+    return shared_mixture(statistics, shares(counts, draw.weights, draw.at.alpha), draw.hyper)

@@ -43,9 +43,9 @@ def mean_shares(
 
 
 def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray) -> Mixture:
-    """Return clusters with the log weights that each group gives them."""
+    """Return clusters with the log weights of groups, (n_clusters + 1, n_groups + 1)."""
     extended = np.concatenate([statistics, np.zeros((1, statistics.shape[1]))])
-    return Mixture(extended, np.log(share), hyper)
+    return Mixture(extended, np.log(share.T), hyper)
 
 
 def probabilities(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
@@ -65,6 +65,6 @@ def by_group(
     answers = []
     for start in range(0, len(rows), BLOCK):
         block = slice(start, start + BLOCK)
-        own = [one._replace(log_weights=one.log_weights[place[block]]) for one in mixtures]
+        own = [one._replace(log_weights=one.log_weights[:, place[block]].T) for one in mixtures]
         answers.append(answer(model, rows[block], own))
     return np.concatenate(answers)

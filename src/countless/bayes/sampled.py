@@ -15,7 +15,10 @@ from countless._compat import CallbackSupportMixin
 from countless.bayes.chains import Schedule
 from countless.bayes.point_estimate import LOSSES
 from countless.bayes.posterior import Posterior
+from countless.bayes.predictive import Mixture, Packed, pack, unpack
 from countless.hard.parameters import check_counts, check_flags
+from countless.models import BoundModel
+from countless.models.saved import pack_model
 
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
@@ -28,6 +31,13 @@ class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstim
 
     posterior_: Posterior
     n_iter_: int
+    model_: BoundModel
+    model_table_: np.ndarray | None
+    model_hyper_: np.ndarray | None
+    mixture_statistics_: np.ndarray
+    mixture_weights_: np.ndarray
+    mixture_hyper_: np.ndarray
+    mixture_starts_: np.ndarray
 
     def _check_schedule(self) -> Schedule:
         """Check the parameters of the chains; return how long they run."""
@@ -43,6 +53,27 @@ class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstim
                 f"got {burn_in!r}"
             )
         return Schedule(self.n_sweeps, int(burn_in), self.thin)
+
+    def _store_mixtures(self, model: BoundModel, mixtures: Sequence[Mixture]) -> None:
+        """Keep what predictions need as plain arrays: that of ``labels_``, then those of draws."""
+        self.model_ = model
+        # A model that has a name can be saved by it; others, of any make, cannot.
+        named = isinstance(self.model, str)
+        self.model_table_, self.model_hyper_ = pack_model(model) if named else (None, None)
+        packed = pack(mixtures)
+        self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
+        self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts
+
+    def _mixtures(self) -> list[Mixture]:
+        """Return the clusters of ``labels_``, then those of draws, as mixtures."""
+        return unpack(
+            Packed(
+                self.mixture_statistics_,
+                self.mixture_weights_,
+                self.mixture_hyper_,
+                self.mixture_starts_,
+            )
+        )
 
     def _judge_chains(self) -> None:
         """Say whether chains agree, and warn where they do not."""

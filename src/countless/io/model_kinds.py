@@ -131,6 +131,19 @@ def _check_mixture(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
+def _check_hdp_mixture(estimator: Any, arrays: Arrays) -> int:
+    n_columns = _check_dp_mixture(estimator, arrays, weights="kg")
+    shapes = {"groups_": "j", "n_local_clusters_": "j", "group_clusters_": "jk", "weights_": "k"}
+    sizes = _sizes(arrays, shapes | {"group_weights_": "jk"})
+    if len(np.unique(arrays["groups_"])) < sizes["j"]:
+        raise ValueError("its groups_ are not all different")
+    if arrays["mixture_weights_"].shape[1] != sizes["j"] + 1:
+        raise ValueError("its mixture_weights_ are not those of its groups_")
+    if arrays["mixture_starts_"][1] != sizes["k"] + 1:
+        raise ValueError("its group_clusters_ are not those of its first mixture")
+    return n_columns
+
+
 def _check_bhc(estimator: Any, arrays: Arrays) -> int:
     from ..models.saved import unpack_model
 
@@ -145,11 +158,11 @@ def _check_bhc(estimator: Any, arrays: Arrays) -> int:
     return sizes["d"]
 
 
-def _check_dp_mixture(estimator: Any, arrays: Arrays) -> int:
+def _check_dp_mixture(estimator: Any, arrays: Arrays, weights: str = "k") -> int:
     from ..models.saved import unpack_model
 
     shapes = {"model_table_": "rd", "model_hyper_": "h", "mixture_hyper_": "mh"}
-    sizes = _sizes(arrays, shapes | {"mixture_statistics_": "kw", "mixture_weights_": "k"})
+    sizes = _sizes(arrays, shapes | {"mixture_statistics_": "kw", "mixture_weights_": weights})
     model = unpack_model(estimator.model, arrays["model_table_"], arrays["model_hyper_"])
     if model.width != sizes["w"]:
         raise ValueError("its mixture_statistics_ are not those of its model")
@@ -357,6 +370,26 @@ KINDS = {
             },
             {"n_iter_": int, "converged_": bool},
             _check_dp_mixture,
+            _restore_dp_mixture,
+        ),
+        Kind(
+            "countless.bayes.hdp",
+            "HDPMixture",
+            {
+                "model_table_": "f",
+                "model_hyper_": "f",
+                "mixture_statistics_": "f",
+                "mixture_weights_": "f",
+                "mixture_hyper_": "f",
+                "mixture_starts_": "i",
+                "groups_": "Uiubf",
+                "n_local_clusters_": "i",
+                "group_clusters_": "b",
+                "group_weights_": "f",
+                "weights_": "f",
+            },
+            {"n_iter_": int, "converged_": bool},
+            _check_hdp_mixture,
             _restore_dp_mixture,
         ),
         Kind(
