@@ -64,9 +64,9 @@ class Stability:
         found = np.full((len(self.draws), self.labels.max(initial=-1) + 1), np.nan)
         for values, table in zip(found, self._tables, strict=True):
             either = table.sum(axis=1, keepdims=True) + table.sum(axis=0) - table
-            there = table.sum(axis=1) > 0
-            best = np.divide(table, either, out=np.zeros(table.shape), where=either > 0)
-            values[there] = best[there, :-1].max(axis=1, initial=0.0)  # the last column is noise
+            share = np.divide(table, either, out=np.zeros(table.shape), where=either > 0)
+            best = share[:-1, :-1].max(axis=1, initial=0.0)  # noise, the last, is no cluster
+            values[:] = np.where(table[:-1].any(axis=1), best, np.nan)
         return found
 
     @cached_property
@@ -127,7 +127,7 @@ class Stability:
 
     @cached_property
     def _tables(self) -> list[np.ndarray]:
-        """How many rows of each cluster each cluster of a draw has; noise comes last."""
+        """How many rows of each cluster each cluster of a draw has; noise comes last in both."""
         k = self.labels.max(initial=-1) + 1
         tables = []
         for draw in self.draws:
@@ -135,7 +135,7 @@ class Stability:
             n_found = draw.max(initial=-1) + 1
             table = np.zeros((k + 1, n_found + 1), dtype=np.int64)
             np.add.at(table, (self.labels[drawn], draw[drawn]), 1)  # -1 is the last place
-            tables.append(table[:k])
+            tables.append(table)
         return tables
 
 

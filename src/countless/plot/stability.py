@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from countless.confidence import DISSOLVED, STABLE, Stability
+from countless.plot.style import CHOSEN, LINE, need_pyplot
 
-LINE = "#1f3b57"
-MEAN = "#e07b39"
 # Rows of the matrix that are drawn at most, evenly taken from all clusters.
 MOST_ROWS = 400
 
@@ -66,11 +65,7 @@ class StabilityDisplay:
 
     def plot(self, *, axes: Any = None) -> StabilityDisplay:
         """Draw both parts and keep what was drawn."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib: pip install 'countless[plot]'") from error
-
+        plt = need_pyplot()
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(8.0, 3.6), layout="constrained")
         self.axes_ = np.asarray(axes)
@@ -93,7 +88,7 @@ class StabilityDisplay:
                 ax.plot([low, high], [at, at], color=LINE, linewidth=5, solid_capstyle="butt")
             # Draws stand above each other in the order of their values: a quantile plot.
             ax.scatter(known, at + np.linspace(0.32, -0.32, len(known)), s=4, color=LINE, alpha=0.5)
-        ax.scatter(found.stability, place, s=46, color=MEAN, edgecolors="white", zorder=3)
+        ax.scatter(found.stability, place, s=46, color=CHOSEN, edgecolors="white", zorder=3)
         ax.set_xlim(0, 1.02)
         ax.set_ylim(len(place) - 0.4, -0.6)
         sizes = np.bincount(found.labels[found.labels >= 0], minlength=len(place))
