@@ -123,7 +123,7 @@ def result_of(
         "n_noise": sum(cluster.size for cluster in clusters if cluster.label == NOISE),
     }
     penalties = ("penalty_", "local_penalty_", "global_penalty_")
-    for name in (*penalties, "objective_", "n_iter_", "converged_"):
+    for name in (*penalties, "objective_", "alpha_", "log_evidence_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
     if data.groups is not None:
