@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
+from skimage.data import coffee
 from sklearn.datasets import load_digits, load_iris, load_wine, make_circles, make_moons
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
@@ -232,18 +233,30 @@ def draw_priors() -> dict[str, Figure]:
 
 def draw_posterior() -> dict[str, Figure]:
     """Draw what the posterior of the irises says of k, and of rows."""
-    X = load_iris().data
-    mixture = DPMixture(random_state=0).fit(X)
-    of_k, of_rows = new_figure(7.2, 2.7), new_figure(7.2, 3.2)
+    lengths = load_iris().data[:, [0, 2]]
+    mixture = DPMixture(random_state=0).fit(lengths)
+    of_k, of_rows, plane = new_figure(7.2, 2.7), new_figure(4.4, 3.4), new_figure(4.4, 3.4)
     left, right = of_k.subplots(1, 2)
     TraceDisplay.from_estimator(mixture, names=["n_clusters"], ax=left)
     ClusterCountDisplay.from_estimator(mixture, ax=right)
-    left, right = of_rows.subplots(1, 2)
-    SimilarityDisplay.from_estimator(mixture, ax=left)
-    ComponentsDisplay.from_estimator(mixture, X, columns=(2, 3), ax=right)
-    right.set_xlabel("petal length (cm)")
-    right.set_ylabel("petal width (cm)")
-    return {"posterior-k.png": of_k, "posterior-rows.png": of_rows}
+    SimilarityDisplay.from_estimator(mixture, ax=of_rows.add_subplot())
+    ax = ComponentsDisplay.from_estimator(mixture, lengths, ax=plane.add_subplot()).ax_
+    ax.set_xlabel("length of sepals (cm)")
+    ax.set_ylabel("length of petals (cm)")
+    return {"posterior-k.png": of_k, "posterior-plane.png": plane, "posterior-rows.png": of_rows}
+
+
+def draw_segments() -> Figure:
+    """Draw a photograph in the mean colours of its superpixels and segments, as the example does."""
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "segment.py"))
+    panels, _ = example["side_by_side"](coffee() / 255.0)
+    figure = new_figure(6.4, 4.8)
+    for ax, (title, picture) in zip(figure.subplots(2, 2).flat, panels.items(), strict=True):
+        # Without blending: patches of one colour make a small file.
+        ax.imshow(picture, interpolation="nearest")
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_axis_off()
+    return figure
 
 
 if __name__ == "__main__":
@@ -260,6 +273,7 @@ if __name__ == "__main__":
         **draw_posterior(),
         **draw_priors(),
         "rings.png": draw_rings(),
+        "segments.png": draw_segments(),
         "wine-heatmap.png": draw_heatmap(wine, load_wine().feature_names),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),

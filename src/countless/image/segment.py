@@ -177,6 +177,7 @@ def make_method(
             preference=-price * n_patches * scale,
             damping=DAMPING_WITHOUT_PRIOR if plain else DAMPING,
             convergence_iter=CONVERGENCE_ITER,
+            refine=True,
             affinity="precomputed",
         )
     else:
