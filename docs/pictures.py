@@ -247,7 +247,7 @@ def draw_posterior() -> dict[str, Figure]:
 
 
 def draw_segments() -> Figure:
-    """Draw a photograph in the mean colours of its superpixels and segments, as the example does."""
+    """Draw a photograph in the mean colours of superpixels and segments, as the example does."""
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "segment.py"))
     panels, _ = example["side_by_side"](coffee() / 255.0)
     figure = new_figure(6.4, 4.8)
