@@ -28,7 +28,7 @@ class Method:
     summary: str
     key_parameter: str
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    takes: str = "rows"  # or "edges", of a graph
+    takes: str = "rows"  # or "edges", of a graph; or "table", as it is
     # Parameters with which it takes dissimilarities of rows, or similarities made of them, and how.
     pairs: Mapping[str, Any] | None = None
     similarity: str | None = None

@@ -6,15 +6,17 @@ The modules of the commands import nothing heavy at the top, so that ``--help`` 
 from .demo import demo
 from .fit import fit
 from .group import Commands
+from .impute import impute
 from .methods import methods
 from .path import path
 from .predict import predict
+from .relate import relate
 from .segment import segment
 
 main = Commands(
     "countless",
     help="Cluster tables, graphs and pictures without choosing the number of clusters.",
-    commands=[fit, predict, path, segment, methods, demo],
+    commands=[fit, predict, path, relate, impute, segment, methods, demo],
 )
 
 __all__ = ["main"]

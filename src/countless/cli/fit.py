@@ -149,6 +149,11 @@ def fit(data: str, **options: Any) -> None:
             edges = read_edges(choices)
         run_graph(screen, edges, estimator, request)
         return
+    if METHODS[method].takes == "table":
+        from .crosscat import run_crosscat
+
+        run_crosscat(screen, choices, estimator, request)
+        return
     key = METHODS[method].key_parameter
     if key in ("n_clusters", "n_components") and key not in parameters:
         screen.note(

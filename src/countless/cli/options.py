@@ -154,6 +154,12 @@ def data_options(command: Command) -> Command:
     )
 
 
+def table_options(command: Command) -> Command:
+    """Add what commands share that take a table as it is: its columns, and how to print."""
+    own = (seed_option, jobs_option, json_option, quiet_option, force_option)
+    return with_options((*_COLUMNS[:4], *_READING, *own), command)
+
+
 def with_options(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
     """Add options to a command, in their order."""
     for option in reversed(options):

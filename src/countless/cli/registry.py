@@ -43,6 +43,14 @@ ESTIMATORS: Mapping[str, Method] = {
         {"method": "diana"},
         pairs={"metric": "precomputed"},
     ),
+    "crosscat": Method(
+        "crosscat",
+        "countless.bayes.crosscat.estimator",
+        "CrossCat",
+        "columns that belong together, and groups of rows for each set of them; takes gaps",
+        "models",
+        takes="table",
+    ),
     "dp-means": Method(
         "dp-means",
         "countless.hard.dp_means",

@@ -88,6 +88,18 @@ def label_lines(
     return "".join([f"{cell},{label}\n" for cell, label in pairs]).encode()
 
 
+def table_csv(header: Iterable[str], columns: Iterable[Iterable[str]]) -> bytes:
+    """Return columns of texts as CSV.
+
+    Examples
+    --------
+    >>> table_csv(["a", "b"], [["1", "2"], ["x", "y, z"]])
+    b'a,b\\n1,x\\n2,"y, z"\\n'
+    """
+    lines = [header, *zip(*columns, strict=True)]
+    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in lines).encode()
+
+
 def _csv_cell(text: str) -> str:
     # The csv module leaves a carriage return unquoted, and it would end the line for a reader.
     text = safe_cell(text)

@@ -172,6 +172,8 @@ def _log_hyperprior(value, center, spread, shape, scale):
 @njit(nogil=True, cache=True)
 def _log_joint_of_hyper(clusters, j, n_clusters, origin, table, h, value, own, places):
     """Return the log density of a column and of hyperparameter ``h`` at a value."""
+    if value < table.low[h]:
+        return -math.inf
     table.value[h] = value
     for place in range(places.shape[0]):
         own[place] = table.value[places[place]]

@@ -371,7 +371,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
             warnings.warn(
                 f"CrossCat's chains disagree on {name} (R-hat {apart[name]:.2f}) after {n_sweeps} "
                 f"sweeps, and at most by {most:.2f} on whether two columns belong together "
-                f"({names[i]!r}, {names[j]!r}); call resume()",
+                f"({names[i]!r}, {names[j]!r}); raise n_sweeps, or call resume()",
                 ConvergenceWarning,
                 stacklevel=depth,
             )

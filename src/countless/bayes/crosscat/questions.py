@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from countless.bayes.crosscat.cells import Cells, SomeColumns
+from countless.bayes.crosscat.cells import SomeColumns
 from countless.bayes.crosscat.chain import Draw
 from countless.kernels.crosscat import add_surprises
 from countless.models.cells import BoundCells
@@ -53,10 +53,9 @@ class DrawnTable(NamedTuple):
 def drawn_table(model: BoundCells, rows: np.ndarray, draw: Draw) -> DrawnTable:
     """Return what a draw says of the rows of a table."""
     own = cast(BoundCells, model.with_hyper(draw.hyper))
-    cells = Cells(own, rows)
     views = []
     for v, (labels, prior) in enumerate(zip(draw.labels, draw.priors, strict=True)):
-        part = cells.part(np.flatnonzero(draw.view_of == v))
+        part = SomeColumns(own, rows, np.flatnonzero(draw.view_of == v))
         statistics = part.statistics(part.rows(), labels)
         extended = np.concatenate([statistics, np.zeros((1, part.width))])
         log_weights = prior.log_predictive(np.bincount(labels))

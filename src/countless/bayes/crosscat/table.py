@@ -25,6 +25,11 @@ class Table(NamedTuple):
     columns: list[Any]  # the names, or places where there are none
     cells: list[np.ndarray]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return len(self.cells[0]), len(self.cells)
+
     def get_columns(self) -> list[_Cells]:
         """Return the columns."""
         return [_Cells(cells) for cells in self.cells]
@@ -32,6 +37,9 @@ class Table(NamedTuple):
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Return the columns of a data frame or an array, checked as scikit-learn does."""
+    if isinstance(X, Table):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
     frame = nw.from_native(_without_twins(X), eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame) or _holds_words(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -68,6 +76,8 @@ def column_places(names: list[Any], asked: Any) -> np.ndarray:
 
 def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
     """Return columns in the form that X has: its kind of data frame, or an array."""
+    if isinstance(X, Table):
+        return Table(names, columns)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         filled = {name: column.tolist() for name, column in zip(names, columns, strict=True)}

@@ -1,0 +1,232 @@
+"""Tables as they are, for CrossCat: what fit, relate and impute share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .options import Command, data_choices, table_options, with_options
+
+if TYPE_CHECKING:
+    from ..bayes.crosscat.table import Table as CellTable
+    from ..io.columns import ColumnFacts
+    from ..io.table import Table
+    from .options import DataChoices
+    from .run import Request
+    from .screen import Screen
+
+SHOWN = 20  # views that are listed
+
+_OPTIONS = (
+    click.option(
+        "--count", metavar="NAMES", multiple=True, help="Read these columns as counts: 0, 1, ..."
+    ),
+    click.option(
+        "--sweeps",
+        type=click.IntRange(min=1),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="How often each chain moves everything; the first half is forgotten.",
+    ),
+    click.option(
+        "--chains",
+        type=click.IntRange(min=1),
+        default=4,
+        show_default=True,
+        metavar="N",
+        help="Chains, which should agree.",
+    ),
+)
+
+
+class MixedTable(NamedTuple):
+    """A table with the columns that take part, in the form that CrossCat takes."""
+
+    table: "Table"
+    facts: "list[ColumnFacts]"
+    cells: "CellTable"  # those that take part
+    id: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that take part."""
+        return self.cells.columns
+
+    def record(self) -> dict[str, Any]:
+        """Return what was read, for the run record."""
+        table = self.table
+        return {
+            "source": table.source,
+            "format": table.format,
+            "sha256": table.sha256,
+            "rows": table.n_rows,
+            "columns": self.facts,
+        }
+
+
+def crosscat_options(command: Command) -> Command:
+    """Add the options of commands that fit CrossCat themselves."""
+    return with_options(_OPTIONS, table_options(command))
+
+
+def read_mixed(choices: "DataChoices") -> MixedTable:
+    """Read a table; gaps stay, and columns that say nothing are left out."""
+    import numpy as np
+
+    from ..bayes.crosscat.table import Table as CellTable
+    from ..io.columns import examine_columns
+    from ..io.table import Numbers
+
+    table, roles = choices.read()
+    facts = examine_columns(table, roles)
+    cells = {}
+    for name in (column.name for column in facts if column.used):
+        column = table.columns[name]
+        if isinstance(column, Numbers) and name not in roles.categorical:
+            cells[name] = column.values
+        else:
+            words = table.words(name)
+            levels = np.array([*words.levels, None], dtype=object)
+            cells[name] = levels[words.codes]
+    return MixedTable(table, facts, CellTable(list(cells), list(cells.values())), roles.id)
+
+
+def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any) -> None:
+    """Fit CrossCat, with progress, and errors in the table's own terms."""
+    from ..io.errors import InputError
+    from ..io.prepare import Feature
+    from ..io.table import counted
+    from .data import in_table_terms
+    from .progress import follow
+
+    n_rows, n_columns = mixed.cells.shape
+    left_out = [f"{column.name} ({column.left_out})" for column in mixed.facts if not column.used]
+    screen.show(f"{mixed.table.source}: {counted(n_rows, 'row')}, {n_columns} columns used")
+    if left_out:
+        screen.show(f"left out: {', '.join(left_out)}")
+    screen.show("")
+    with screen.step("fit", f"crosscat on {n_rows} rows of {n_columns}") as say:
+        if screen.err.is_terminal:
+            follow(estimator, say, mixed.cells.shape)
+        try:
+            estimator.fit(mixed.cells)
+        except (ValueError, MemoryError) as error:
+            features = [Feature(name, None, 0.0, 1.0) for name in mixed.names]
+            message = in_table_terms(str(error), range(n_rows), features)
+            raise InputError(f"crosscat: {message}") from error
+
+
+def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
+    """Read the table of a command and fit it as its options say."""
+    from ..bayes.crosscat.estimator import CrossCat
+    from ..io.columns import named_columns
+    from .screen import Screen
+
+    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    choices = data_choices(data, {**options, "weight": None, "gaps": "error", "scale": None})
+    with screen.step("read", f"reading {data}"):
+        mixed = read_mixed(choices)
+    counts = named_columns(mixed.table, options["count"])
+    _check_counts(mixed, counts)
+    estimator = CrossCat(
+        dict.fromkeys(counts, "count") or None,
+        n_chains=options["chains"],
+        n_sweeps=options["sweeps"],
+        random_state=options["seed"],
+        n_jobs=options["jobs"],
+    )
+    fit_mixed(screen, mixed, estimator)
+    return screen, mixed, estimator
+
+
+def _check_counts(mixed: MixedTable, counts: tuple[str, ...]) -> None:
+    from ..io.errors import InputError
+
+    for name in counts:
+        if name not in mixed.names:
+            raise InputError(f"column {name!r} takes no part, and --count names it")
+        mixed.table.numbers(name)
+
+
+def views_record(estimator: Any) -> list[dict[str, Any]]:
+    """Return the views with the names of their columns and the sizes of their groups."""
+    import numpy as np
+
+    return [
+        {
+            "columns": view.columns,
+            "n_clusters": view.n_clusters,
+            "sizes": sorted(np.bincount(view.labels).tolist(), reverse=True),
+        }
+        for view in estimator.views_
+    ]
+
+
+def show_views(screen: "Screen", views: list[dict[str, Any]]) -> None:
+    """List the views."""
+    from rich.table import Table as Grid
+
+    from ..io.table import counted, listing
+    from ..report.plain import printable
+
+    grid = Grid(box=None, header_style="bold")
+    grid.add_column("view", justify="right")
+    grid.add_column("groups", justify="right")
+    grid.add_column("sizes")
+    grid.add_column("columns")
+    for v, view in enumerate(views[:SHOWN]):
+        sizes = listing((str(size) for size in view["sizes"]), limit=6)
+        columns = printable(listing(view["columns"]))
+        grid.add_row(str(v + 1), str(view["n_clusters"]), sizes, columns)
+    screen.show(f"{counted(len(views), 'view')}: columns that belong together", "", grid)
+
+
+def run_crosscat(
+    screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
+) -> None:
+    """Fit a table for ``countless fit``, say which views there are, and write labels."""
+    from ..io.errors import InputError
+    from ..io.table import counted
+    from ..io.write import table_csv, write_directory
+    from .run import FILES, run_record
+    from .screen import to_json
+
+    for option in ("weight", "compare", "group", "scale"):
+        if getattr(choices, option) is not None:
+            raise InputError(f"crosscat takes no --{option}")
+    with screen.step("read", f"reading {choices.reading.source}"):
+        mixed = read_mixed(choices)
+    fit_mixed(screen, mixed, estimator)
+    views = views_record(estimator)
+    show_views(screen, views)
+    header = [mixed.id or "row", *(f"view {v + 1}" for v in range(len(views)))]
+    n_rows = mixed.table.n_rows
+    ids = mixed.table.words(mixed.id).words() if mixed.id else map(str, range(1, n_rows + 1))
+    columns = [ids, *(map(str, view.labels.tolist()) for view in estimator.views_)]
+    result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
+    files = {"labels.csv": table_csv(header, columns)}
+    source = mixed.record()
+    record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
+    files["run.json"] = to_json(record).encode()
+    write_directory(request.out, files, FILES, request.force)
+    screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    screen.note(f"labels.csv has {counted(len(views), 'column')} of labels, one for each view")
+    screen.finish(record)
+
+
+def check_files(options: dict[str, Any], *names: str) -> list[Path | None]:
+    """Return the files that options name, each checked before the work."""
+    from ..io.write import check_free_file
+
+    paths = [options[name] for name in names]
+    for path in paths:
+        if path is not None:
+            check_free_file(path, options["force"])
+    return paths
+
+
+def file_option(name: str, help: str) -> Callable[[Command], Command]:
+    """Return an option that names a file."""
+    return click.option(name, type=click.Path(path_type=Path), metavar="FILE", help=help)

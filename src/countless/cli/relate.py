@@ -1,0 +1,100 @@
+"""``countless relate``: which columns of a table belong together."""
+
+from typing import Any
+
+import click
+
+from .crosscat import (
+    check_files,
+    command_fit,
+    crosscat_options,
+    file_option,
+    show_views,
+    views_record,
+)
+
+PAIRS = 20  # that are listed
+
+
+@click.command(short_help="Show which columns belong together.")
+@click.argument("data")
+@file_option("--out", "Write the probabilities of all pairs as a CSV file.")
+@file_option("--plot", "Draw them as a PNG file.")
+@file_option("--plot-views", "Draw the table rearranged by its views as a PNG file.")
+@crosscat_options
+def relate(data: str, **options: Any) -> None:
+    """Show which columns of DATA belong together, and how probably, by CrossCat.
+
+    Columns of one view see the rows fall into the same groups; those of different views have
+    nothing to do with each other. Numbers, categories and gaps are taken as they are.
+    """
+    from ..io.write import table_csv, write_file
+    from .picture import need_matplotlib
+
+    out, plot, plot_views = check_files(options, "out", "plot", "plot_views")
+    if plot or plot_views:
+        need_matplotlib()
+    screen, mixed, estimator = command_fit(data, options)
+    dependence, force = estimator.dependence(), options["force"]
+    views = views_record(estimator)
+    show_views(screen, views)
+    _show_pairs(screen, mixed.names, dependence)
+    if out is not None:
+        lines = [[f"{share:.4g}" for share in column] for column in dependence.T]
+        write_file(out, table_csv(["column", *mixed.names], [mixed.names, *lines]), force)
+    for path, picture in ((plot, _dependence_picture), (plot_views, _views_picture)):
+        if path is not None:
+            write_file(path, picture(estimator), force)
+    screen.finish(
+        {
+            "input": mixed.record(),
+            "views": views,
+            "columns": mixed.names,
+            "dependence": dependence,
+            "n_iter": estimator.n_iter_,
+            "converged": estimator.converged_,
+            "warnings": screen.warnings,
+            "seconds": screen.seconds,
+        }
+    )
+
+
+def _show_pairs(screen: Any, names: list[str], dependence: Any) -> None:
+    import numpy as np
+    from rich.table import Table as Grid
+
+    from ..report.plain import percent, printable
+
+    first, second = np.triu_indices(len(names), 1)
+    shares = dependence[first, second]
+    likely = [p for p in np.argsort(-shares, kind="stable") if shares[p] > 0]
+    if not likely:
+        return
+    grid = Grid(box=None, header_style="bold")
+    for heading in ("column", "and", "together"):
+        grid.add_column(heading, justify="right" if heading == "together" else "left")
+    for p in likely[:PAIRS]:
+        pair = (printable(names[first[p]]), printable(names[second[p]]))
+        grid.add_row(*pair, percent(float(shares[p])))
+    if len(likely) > PAIRS:
+        grid.add_row("...", f"and {len(likely) - PAIRS} more pairs", "")
+    screen.show("", grid)
+
+
+def _dependence_picture(estimator: Any) -> bytes:
+    from ..plot.dependence import DependenceDisplay
+    from .picture import new_figure, png
+
+    side = min(3.2 + 0.13 * estimator.n_features_in_, 10.0)
+    figure = new_figure(side + 0.9, side)
+    DependenceDisplay.from_estimator(estimator, ax=figure.add_subplot())
+    return png(figure)
+
+
+def _views_picture(estimator: Any) -> bytes:
+    from ..plot.views import ViewsDisplay
+    from .picture import new_figure, png
+
+    figure = new_figure(min(2.0 + 0.25 * estimator.n_features_in_, 14.0), 4.8)
+    ViewsDisplay.from_estimator(estimator, figure=figure)
+    return png(figure)
