@@ -1,0 +1,47 @@
+"""Mixtures that find their own number of components, for ``benchmarks/mixture.py``."""
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import BayesianGaussianMixture
+from worker import Outcome, serve
+
+
+def of_countless(X, threads, settings):
+    from countless import DPMixture
+    from countless.bayes.point_estimate import point_estimate
+
+    mixture = DPMixture(random_state=0, n_jobs=threads, **settings).fit(X)
+    labels = mixture.posterior_.labels
+    start = time.perf_counter()
+    mixture.posterior_.point_estimate(random_state=0)
+    seconds = time.perf_counter() - start
+    return Outcome(
+        mixture.labels_,
+        mixture.n_iter_,
+        k_of_chains=[int(point_estimate(chain, random_state=0).max()) + 1 for chain in labels],
+        r_hat=max(found.r_hat for found in mixture.posterior_.diagnostics().values()),
+        seconds_of_estimate=seconds,
+        bytes_of_draws=labels.nbytes,
+    )
+
+
+def of_scikit_learn(X, threads, n_components):
+    mixture = BayesianGaussianMixture(n_components=n_components, max_iter=1000, random_state=0).fit(
+        X
+    )
+    return Outcome(mixture.predict(X), mixture.n_iter_)
+
+
+def fit(X, threads, method, **options):
+    # Runs may be short on purpose, and a warm-up always is.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        methods = {"countless": of_countless, "scikit-learn": of_scikit_learn}
+        return methods[method](np.ascontiguousarray(X), threads, **options)
+
+
+if __name__ == "__main__":
+    serve(fit)
