@@ -6,6 +6,7 @@ The functions below are chosen by the type of the named tuple when numba compile
 ``rows`` is a C-ordered array of floats, as ``BoundModel.rows`` makes it.
 """
 
+import numpy as np
 from numba import njit
 from numba.extending import overload
 
@@ -234,6 +235,30 @@ def log_marginals(
     for m in range(statistics.shape[0]):
         set_statistics(clusters, 0, statistics[m])
         out[m] = log_marginal(clusters, 0)
+
+
+@njit(nogil=True, cache=True)
+def look_up_counts(
+    tables,  # IN (width, n_counts)
+    statistics,  # IN (n_places, width), counts from ``begin`` on
+    x,  # IN
+    y,  # IN
+    begin,  # IN
+):
+    """Add up what the counts of places x and y together add; NaN where one is beyond the tables.
+
+    Every step of this loop counts: models of categories spend their time here.
+    """
+    flat = tables.ravel()
+    n_counts = np.uint64(tables.shape[1])
+    if n_counts == 0:
+        return np.nan
+    total, largest = 0.0, np.uint64(0)
+    for w in range(begin, statistics.shape[1]):
+        count = np.uint64(np.int64(statistics[x, w] + statistics[y, w]))
+        largest = max(largest, count)
+        total += flat[np.uint64(w) * n_counts + min(count, n_counts - np.uint64(1))]
+    return total if largest < n_counts else np.nan
 
 
 @njit(nogil=True, cache=True)

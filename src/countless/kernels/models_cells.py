@@ -258,15 +258,10 @@ def _look_up(tables, kind, prior, first, place, count):
 def _cell_of_sums(kind, prior, s, first, last, tables):
     """Return the log marginal of one column; whole vectors and places, as slices are slow."""
     count = s[first]
-    if kind == CATEGORY and count < tables.shape[1]:  # and so is that of each level
-        total = 0.0
-        for w in range(first, last):
-            total += tables[w, int(s[w])]
-        return total
     total = _look_up(tables, kind, prior, first, 0, count)
     if kind == CATEGORY:
         for place in range(1, last - first):
-            total += _count_term(kind, prior, first, place, s[first + place])
+            total += _look_up(tables, kind, prior, first, place, s[first + place])
         return total
     if kind == COUNT:
         of_sum = _look_up(tables, kind, prior, first, 1, s[first + 1])
@@ -303,8 +298,15 @@ def _fill_tables(clusters, tables):
 def _log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
     kind, start, prior, columns = clusters.kind, clusters.start, clusters.prior, clusters.columns
     s = clusters.statistics[0]
+    only_categories = columns.shape[0] == kind.shape[0]
+    for j in columns:
+        only_categories = only_categories and kind[j] == CATEGORY
     for m in range(n_others):
         y = others[m]
+        if only_categories:
+            out[m] = models.look_up_counts(tables, statistics, x, y, 0)
+            if not math.isnan(out[m]):
+                continue
         for w in range(s.shape[0]):
             s[w] = statistics[x, w] + statistics[y, w]
         total = 0.0

@@ -13,8 +13,6 @@ from numba import njit
 from countless.kernels import models
 from countless.kernels.gamma import log_factorial, log_rising
 
-_NO_TABLES = np.empty((0, 0))
-
 
 class MultinomialClusters(NamedTuple):
     """Clusters of rows of counts that share their proportions."""
@@ -79,38 +77,31 @@ def _log_predictive_without(clusters, c, rows, i):
     return _density(clusters, c, rows, i, 1.0)
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _rising(prior, tables, w, count):
-    if count < tables.shape[1]:
-        return tables[w, int(count)]
+@njit(nogil=True, cache=True)
+def _rising(prior, w, count):
     if count == 0.0:
         return 0.0
     return math.lgamma(prior[w] + count) - math.lgamma(prior[w])
 
 
 @njit(nogil=True, cache=True)
-def _of_sums(prior, tables, s):
-    total = s[1] - _rising(prior, tables, 0, s[0])
-    if s[0] < tables.shape[1]:  # and so is the count of each outcome
-        for w in range(2, s.shape[0]):
-            total += tables[w, int(s[w])]
-        return total
+def _of_sums(prior, s):
+    total = s[1] - _rising(prior, 0, s[0])
     for w in range(2, s.shape[0]):
-        total += _rising(prior, tables, w, s[w])
+        total += _rising(prior, w, s[w])
     return total
 
 
 @njit(nogil=True, cache=True)
 def _log_marginal(clusters, c):
-    return _of_sums(clusters.prior, _NO_TABLES, clusters.statistics[c])
+    return _of_sums(clusters.prior, clusters.statistics[c])
 
 
 @njit(nogil=True, cache=True)
 def _fill_tables(clusters, tables):
-    for w in range(tables.shape[0]):
-        if w != 1:
-            for count in range(tables.shape[1]):
-                tables[w, count] = _rising(clusters.prior, _NO_TABLES, w, float(count))
+    for w in range(2, tables.shape[0]):
+        for count in range(tables.shape[1]):
+            tables[w, count] = _rising(clusters.prior, w, float(count))
 
 
 @njit(nogil=True, cache=True)
@@ -118,9 +109,15 @@ def _log_marginals_together(clusters, tables, statistics, x, others, n_others, o
     prior, s = clusters.prior, clusters.statistics[0]
     for m in range(n_others):
         y = others[m]
-        for w in range(s.shape[0]):
-            s[w] = statistics[x, w] + statistics[y, w]
-        out[m] = _of_sums(prior, tables, s)
+        looked_up = models.look_up_counts(tables, statistics, x, y, 2)
+        if math.isnan(looked_up):
+            for w in range(s.shape[0]):
+                s[w] = statistics[x, w] + statistics[y, w]
+            out[m] = _of_sums(prior, s)
+        else:
+            total = statistics[x, 0] + statistics[y, 0]
+            coefficients = statistics[x, 1] + statistics[y, 1]
+            out[m] = coefficients - _rising(prior, 0, total) + looked_up
 
 
 models.implement(
