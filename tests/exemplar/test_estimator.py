@@ -244,6 +244,10 @@ def test_sizes_can_be_capped():
         ({"affinity": "manhattan"}, "affinity must be one of 'euclidean'"),
         ({"affinity": "gaussian"}, "needs a noise_variance"),
         ({"affinity": "gaussian", "noise_variance": -1}, "noise_variance must be a positive"),
+        (
+            {"affinity": "gaussian", "noise_variance": 1, "base_mean": [1.0, 2.0, 3.0]},
+            "one for each of 2 columns",
+        ),
         ({"affinity": lambda A, B: np.ones(3)}, "it returned"),
         ({"affinity": lambda A, B: np.full((len(A), len(B)), np.nan)}, "row 0 and row 0 is nan"),
         ({"affinity": "precomputed"}, "must be square; got 6 rows and 2 columns"),

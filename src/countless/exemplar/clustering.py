@@ -135,7 +135,7 @@ def improve(
     weights, least = problem.finite_weights, problem.rounding
     n_moves, n_iter = -1, 0
     while n_moves and n_iter < max_iter:
-        n_clusters, n_moves, _ = sweep_rows(
+        n_clusters, n_moves = sweep_rows(
             problem.edges, weights.size, weights.number, n_clusters, least, groups
         )
         n_iter += 1

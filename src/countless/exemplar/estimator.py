@@ -25,13 +25,17 @@ from countless._labels import number_by_appearance
 from countless._threads import Each, open_threads, steps
 from countless.exemplar.clustering import Problem, improve, worth
 from countless.exemplar.max_product import Found, max_product
-from countless.exemplar.path import preference_path
+from countless.exemplar.preference import (
+    base_density,
+    check_preference,
+    median_similarity,
+    preference_path,
+)
 from countless.exemplar.similarity import (
     TILE_ENTRIES,
     Affinity,
     full_edges,
     gaussian_affinity,
-    log_normal,
     negative_squares,
     prepare,
     similarity_matrix,
@@ -323,42 +327,14 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _resolve_preference(self, X, edges: Edges, seed: int, each: Each) -> Any:
         """Return the preference of all rows, or one for each."""
-        given = self.preference
-        n = len(edges.own)
-        if is_auto(given):
-            if len(edges.row_of):
-                raise ValueError(
-                    "preference='auto' needs full similarities; these are sparse: give a number"
-                )
-            self.path_, chosen = preference_path(edges.value.reshape(n, n), seed, each)
-            return chosen
-        if given is None:
-            if self._is("gaussian"):
-                return self._base_density(X)
-            stored = edges.value
-            if len(edges.row_of):  # the preferences to come are not among the similarities
-                stored = np.delete(stored, edges.own)
-            return float(np.median(stored)) if len(stored) else 0.0
-        preference = np.asarray(given, dtype=np.float64)
-        if preference.shape not in ((), (n,)):
-            raise ValueError(
-                f"preference must be a number or one for each of {n} rows; "
-                f"got an array of shape {preference.shape}"
-            )
-        if not np.isfinite(preference).all():
-            at = int(np.argmin(np.isfinite(np.atleast_1d(preference))))
-            raise ValueError(f"preference must be finite; that of row {at} is not")
-        return preference if preference.ndim else float(preference)
-
-    def _base_density(self, X) -> np.ndarray:
-        """Return the log density of each row under the base distribution."""
-        dense = X.toarray() if sp.issparse(X) else X.astype(np.float64)
-        mean = dense.mean(axis=0) if self.base_mean is None else np.asarray(self.base_mean)
-        squares = np.square(dense - mean)
-        variance = squares.mean() if self.base_variance is None else float(self.base_variance)
-        if not variance > 0:
-            raise ValueError("all rows are equal: give a base_variance")
-        return log_normal(squares.sum(axis=1), variance, X.shape[1])
+        if is_auto(self.preference):
+            self.path_, preference = preference_path(edges, seed, each)
+            return preference
+        if self.preference is not None:
+            return check_preference(self.preference, len(edges.own))
+        if self._is("gaussian"):
+            return base_density(X, self.base_mean, self.base_variance)
+        return median_similarity(edges)
 
     def _solve(self, problem: Problem, on_pass: OnPass) -> Found:
         damping = self.damping

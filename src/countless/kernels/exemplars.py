@@ -25,6 +25,19 @@ class Groups(NamedTuple):
     before: np.ndarray  # (n,)
 
 
+class Offers(NamedTuple):
+    """What one row makes of other rows and of clusters; a mark says that an entry is the row's."""
+
+    here: np.ndarray  # (n,), the row whose similarity to j `to` has
+    to: np.ndarray  # (n,)
+    mark: np.ndarray  # (n,), the row that the entries of a cluster are about
+    touched: np.ndarray  # (n,), the clusters that have the mark
+    joined: np.ndarray  # (n,), the total with the row, under the best exemplar but the row
+    joined_as: np.ndarray  # (n,), and that exemplar
+    served: np.ndarray  # (n,), the similarities of the cluster's rows to the row
+    n_served: np.ndarray  # (n,), and how many there are
+
+
 @njit(nogil=True, cache=True)
 def choose_exemplars(edges, exemplars, best, choice):
     """Give each row the most similar exemplar, and each exemplar itself; best and choice are # OUT.
@@ -151,12 +164,94 @@ def _unlink(groups, row):
 
 
 @njit(nogil=True, cache=True)
+def _count_edges(edges, row):
+    if edges.row_of.shape[0] == 0:
+        return edges.own.shape[0]
+    return edges.row_start[row + 1] - edges.row_start[row]
+
+
+@njit(nogil=True, cache=True)
 def _row_edge(edges, row, k):
     """Return the column and the number of a row's k-th edge."""
     if edges.row_of.shape[0] == 0:
         return k, edges.start[k] + row
     at = edges.row_start[row] + k
     return edges.column_of[at], edges.edge_of[at]
+
+
+@njit(nogil=True, cache=True)
+def _touch(offers, cluster, row, n_touched):
+    if offers.mark[cluster] == row:
+        return n_touched
+    offers.mark[cluster] = row
+    offers.touched[n_touched] = cluster
+    offers.joined[cluster], offers.served[cluster], offers.n_served[cluster] = -np.inf, 0.0, 0
+    return n_touched + 1
+
+
+@njit(nogil=True, cache=True)
+def _ask_clusters(edges, groups, row, offers):
+    """Fill in what the row makes of each cluster that it has an edge with; count these."""
+    label, size, _, total, reach, _, _, _ = groups
+    full = edges.row_of.shape[0] == 0
+    n_touched = 0
+    for k in range(_count_edges(edges, row)):
+        j, edge = _row_edge(edges, row, k)
+        if j == row:
+            continue
+        similarity, cluster = edges.value[edge], label[j]
+        offers.here[j], offers.to[j] = row, similarity
+        n_touched = _touch(offers, cluster, row, n_touched)
+        if reach[j] == size[cluster] and total[j] + similarity > offers.joined[cluster]:
+            offers.joined[cluster], offers.joined_as[cluster] = total[j] + similarity, j
+    begin = edges.start[row]
+    for k in range(edges.start[row + 1] - begin):
+        i = k if full else edges.row_of[begin + k]
+        if i != row:
+            n_touched = _touch(offers, label[i], row, n_touched)
+            offers.served[label[i]] += edges.value[begin + k]
+            offers.n_served[label[i]] += 1
+    return n_touched
+
+
+@njit(nogil=True, cache=True)
+def _without(groups, row, offers):
+    """Return the total of the row's cluster without it, and the exemplar that it would have."""
+    _, size, _, total, reach, head, after, _ = groups
+    old = groups.label[row]
+    left, left_as = -np.inf, -1
+    j = head[old]
+    while j >= 0:
+        if j != row:
+            linked = offers.here[j] == row
+            rest = total[j] - offers.to[j] if linked else total[j]
+            if reach[j] - linked == size[old] - 1 and rest > left:
+                left, left_as = rest, j
+        j = after[j]
+    return left, left_as
+
+
+@njit(nogil=True, cache=True)
+def _move(edges, groups, row, cluster, joins, offers):
+    """Take the row from its cluster into another, which it joins or, under a free name, opens."""
+    label, _, _, total, reach, _, _, _ = groups
+    old = label[row]
+    _unlink(groups, row)
+    total[row], reach[row] = edges.value[edges.own[row]], 1
+    if joins:
+        total[row] += offers.served[cluster]
+        reach[row] += offers.n_served[cluster]
+    for k in range(_count_edges(edges, row)):
+        j, edge = _row_edge(edges, row, k)
+        if j == row:
+            continue
+        if label[j] == old:
+            total[j] -= edges.value[edge]
+            reach[j] -= 1
+        elif joins and label[j] == cluster:
+            total[j] += edges.value[edge]
+            reach[j] += 1
+    _link(groups, row, cluster)
 
 
 @njit(nogil=True, cache=True)
@@ -170,109 +265,58 @@ def sweep_rows(
 ):
     """Offer every row every cluster, with the best exemplars for both, and take what gains most.
 
-    Returns the number of clusters, how many rows moved, and what they gained.
+    Returns the number of clusters, and how many rows moved.
     """
-    label, size, exemplar, total, reach, _, _, _ = groups
+    label, size, exemplar, total, _, _, _, _ = groups
     n = label.shape[0]
-    full = edges.row_of.shape[0] == 0
-    here = np.full(n, -1, dtype=np.int64)  # the row whose edge to j is in `to`
-    to = np.empty(n)
-    touched, mark = np.empty(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    joined, joined_as = np.empty(n), np.empty(n, dtype=np.int64)
-    served, n_served = np.empty(n), np.empty(n, dtype=np.int64)
-    n_moves, gained, free = 0, 0.0, 0
+    offers = Offers(
+        np.full(n, -1),
+        np.empty(n),
+        np.full(n, -1),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.empty(n, dtype=np.int64),
+    )
+    n_moves, free = 0, 0
     for row in range(n):
-        old = label[row]
-        n_touched = 0
-        preference = edges.value[edges.own[row]]
-        n_edges = n if full else edges.row_start[row + 1] - edges.row_start[row]
-        for k in range(n_edges):
-            j, edge = _row_edge(edges, row, k)
-            if j == row:
-                continue
-            here[j], to[j] = row, edges.value[edge]
-            cluster = label[j]
-            if mark[cluster] != row:
-                mark[cluster] = row
-                touched[n_touched] = cluster
-                n_touched += 1
-                joined[cluster], served[cluster], n_served[cluster] = -np.inf, 0.0, 0
-            if reach[j] == size[cluster] and total[j] + to[j] > joined[cluster]:
-                joined[cluster], joined_as[cluster] = total[j] + to[j], j
-        begin = edges.start[row]
-        for k in range(edges.start[row + 1] - begin):
-            i = k if full else edges.row_of[begin + k]
-            cluster = label[i]
-            if i == row:
-                continue
-            if mark[cluster] != row:  # no edge of the row leads there, but it can be the exemplar
-                mark[cluster] = row
-                touched[n_touched] = cluster
-                n_touched += 1
-                joined[cluster], served[cluster], n_served[cluster] = -np.inf, 0.0, 0
-            served[cluster] += edges.value[begin + k]
-            n_served[cluster] += 1
-        left, left_as = -np.inf, -1
-        if size[old] == 1:
-            left = 0.0
-        else:
-            j = groups.head[old]
-            while j >= 0:
-                if j != row:
-                    linked = here[j] == row
-                    rest = total[j] - to[j] if linked else total[j]
-                    if reach[j] - linked == size[old] - 1 and rest > left:
-                        left, left_as = rest, j
-                j = groups.after[j]
-            left += gain[size[old] - 1]
+        n_touched = _ask_clusters(edges, groups, row, offers)
+        old, preference = label[row], edges.value[edges.own[row]]
+        lonely = size[old] == 1
+        left, left_as = (0.0, -1) if lonely else _without(groups, row, offers)
         if left == -np.inf:
             continue
+        if not lonely:
+            left += gain[size[old] - 1]
         stays = total[exemplar[old]] + gain[size[old]] + opened[n_clusters]
-        fewer = n_clusters - (size[old] == 1)
+        fewer = n_clusters - lonely
         best_gain, best_cluster, best_exemplar = least, -1, -1
-        if size[old] > 1:
+        if not lonely:
             alone = left + preference + gain[1] + opened[n_clusters + 1] - stays
             if alone > best_gain:
                 best_gain, best_exemplar = alone, row
         for k in range(n_touched):
-            cluster = touched[k]
+            cluster = offers.touched[k]
             if cluster == old:
                 continue
-            with_row, as_exemplar = joined[cluster], joined_as[cluster]
-            if n_served[cluster] == size[cluster] and served[cluster] + preference > with_row:
-                with_row, as_exemplar = served[cluster] + preference, row
-            if with_row == -np.inf:
-                continue
+            with_row, under = offers.joined[cluster], offers.joined_as[cluster]
+            served = offers.served[cluster] + preference
+            if offers.n_served[cluster] == size[cluster] and served > with_row:
+                with_row, under = served, row
             now = total[exemplar[cluster]] + gain[size[cluster]]
             change = left + with_row + gain[size[cluster] + 1] + opened[fewer] - stays - now
             if change > best_gain:
-                best_gain, best_cluster, best_exemplar = change, cluster, as_exemplar
+                best_gain, best_cluster, best_exemplar = change, cluster, under
         if best_exemplar < 0:
             continue
-        _unlink(groups, row)
-        exemplar[old] = left_as
-        n_clusters = fewer
-        total[row], reach[row] = preference, 1
-        if best_cluster < 0:
-            while size[free] > 0:  # a row is between clusters, so that one name is free
+        joins = best_cluster >= 0
+        if not joins:
+            while size[free] > 0:  # the row leaves others behind, so that some name is free
                 free = (free + 1) % n
             best_cluster = free
-            n_clusters += 1
-        else:
-            total[row] += served[best_cluster]
-            reach[row] += n_served[best_cluster]
-        for k in range(n_edges):
-            j, edge = _row_edge(edges, row, k)
-            if j == row:
-                continue
-            if label[j] == old:
-                total[j] -= edges.value[edge]
-                reach[j] -= 1
-            elif label[j] == best_cluster:
-                total[j] += edges.value[edge]
-                reach[j] += 1
-        _link(groups, row, best_cluster)
-        exemplar[best_cluster] = best_exemplar
+        _move(edges, groups, row, best_cluster, joins, offers)
+        exemplar[old], exemplar[best_cluster] = left_as, best_exemplar
+        n_clusters = fewer if joins else n_clusters + 1
         n_moves += 1
-        gained += best_gain
-    return n_clusters, n_moves, gained
+    return n_clusters, n_moves

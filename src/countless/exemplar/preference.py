@@ -1,0 +1,98 @@
+"""Preferences: how readily each row becomes an exemplar.
+
+The one that is read from the data comes from a path over preferences. With D(i, j) the highest
+similarity less that of i and j, and p the highest less the preference, the net similarity is a
+constant less ``sum_i D(i, exemplar of i) + p * n_clusters``. Where D is a squared distance that is
+the objective of DP-means with exemplars in place of means, which are close to each other in
+clusters of more than a few rows. So the path over penalties of `countless.hard.kernel`, which needs
+nothing but inner products, is one over preferences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless._threads import Each
+from countless.dissimilarity import to_similarity
+from countless.exemplar.similarity import log_normal
+from countless.hard.kernel.clusters import KernelTable
+from countless.hard.kernel.path import kernel_penalty_path
+from countless.hard.penalty import PenaltyPath
+from countless.kernels.edges import Edges
+
+
+def preference_path(edges: Edges, seed: int, each: Each) -> tuple[PenaltyPath, float]:
+    """Return the path over penalties, and the preference that stands for the chosen one.
+
+    Parameters
+    ----------
+    edges : Edges
+        Full similarities; the preferences among them do not matter.
+    seed : int
+        Draws the structureless data that plateaus are judged by.
+    each : callable
+        Calls a function for every item, on threads.
+    """
+    if len(edges.row_of):
+        raise ValueError(
+            "preference='auto' needs full similarities; these are sparse: give a number"
+        )
+    n = len(edges.own)
+    similarity = edges.value.reshape(n, n)
+    between = similarity + similarity.T
+    between /= 2
+    np.fill_diagonal(between, -np.inf)
+    highest = float(between.max()) if n > 1 else 0.0
+    np.fill_diagonal(between, highest)
+    products = to_similarity(highest - between, "inner")
+    table = KernelTable(products, np.ones(n), np.zeros(n, dtype=np.int64), each)
+    path = kernel_penalty_path(table, seed)
+    return path, highest - path.penalty
+
+
+def median_similarity(edges: Edges) -> float:
+    """Return the median of all similarities, as scikit-learn does, or of those that are stored."""
+    stored = edges.value
+    if len(edges.row_of):
+        stored = np.delete(stored, edges.own)
+    return float(np.median(stored)) if len(stored) else 0.0
+
+
+def check_preference(given: Any, n: int) -> Any:
+    """Return a preference for all of n rows, or one for each, or say what is wrong with it."""
+    preference = np.asarray(given, dtype=np.float64)
+    if preference.shape not in ((), (n,)):
+        raise ValueError(
+            f"preference must be a number or one for each of {n} rows; "
+            f"got an array of shape {preference.shape}"
+        )
+    finite = np.isfinite(np.atleast_1d(preference))
+    if not finite.all():
+        raise ValueError(f"preference must be finite; that of row {int(finite.argmin())} is not")
+    return preference if preference.ndim else float(preference)
+
+
+def base_density(X: Any, mean: Any, variance: float | None) -> np.ndarray:
+    """Return the log density of each row under a normal distribution, by default that of X.
+
+    Examples
+    --------
+    >>> base_density(np.array([[-1.0], [1.0]]), None, None).round(3).tolist()
+    [-1.419, -1.419]
+    """
+    dense = X.toarray() if sp.issparse(X) else X.astype(np.float64)
+    center = dense.mean(axis=0) if mean is None else np.asarray(mean, dtype=np.float64)
+    if center.shape not in ((), dense.shape[1:]) or not np.isfinite(center).all():
+        raise ValueError(
+            f"base_mean must be a finite number or one for each of {dense.shape[1]} columns; "
+            f"got {mean!r}"
+        )
+    squares = np.square(dense - center)
+    if variance is None:
+        variance = float(squares.mean())
+    if not variance > 0:
+        raise ValueError("all rows are equal: give a base_variance")
+    return log_normal(squares.sum(axis=1), float(variance), X.shape[1])
