@@ -79,19 +79,17 @@ def purities(name: str, seed: int) -> dict[str, float]:
     if model == "gaussian":
         X = X / X.std(axis=0)
     found = {way: dendrogram_purity(linkage(X, way), y) for way in LINKAGES}
-    for title, learn in (("BHC", True), ("BHC, nothing learned", False)):
-        tree = BayesianHierarchicalClustering(model, learn=learn).fit(X)
+    for title, refine in (("BHC", False), ("BHC, refined", True)):
+        tree = BayesianHierarchicalClustering(model, refine=refine).fit(X)
         found[title] = dendrogram_purity(tree.children_, y)
-        if learn:
-            found["clusters"] = tree.n_clusters_
-    return found
+    return found | {"clusters": tree.n_clusters_}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=10, help="draws of each set")
     parser.add_argument("--quick", action="store_true", help="two draws")
-    parser.add_argument("--json", action="store_true", help="print the records as JSON")
+    parser.add_argument("--json", type=Path, help="write every figure to this file too")
     options = parser.parse_args()
     records: list[dict[str, Any]] = []
     for name, published in PAPER.items():
@@ -108,7 +106,9 @@ def main() -> None:
         for way, value in zip((*LINKAGES, "BHC"), published, strict=True):
             record[f"paper: {way}"] = value
         records.append(record)
-    print(json.dumps(records, indent=1) if options.json else markdown_table(records))
+    print(markdown_table(records))
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from worker import Outcome, serve
 from countless import BayesianHierarchicalClustering
 
 
-def fit(X, threads, model, learn):
-    tree = BayesianHierarchicalClustering(model, learn=learn, n_leaves=None, n_jobs=threads).fit(X)
+def fit(X, threads, model, learn, refine):
+    tree = BayesianHierarchicalClustering(
+        model, learn=learn, refine=refine, n_leaves=None, n_jobs=threads
+    ).fit(X)
     return Outcome(
         tree.labels_,
         tree.n_iter_,

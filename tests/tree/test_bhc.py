@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import BayesianHierarchicalClustering
 from countless.kernels.bhc import fill_pairs
-from countless.models import Columns, DiagonalGaussian, Gaussian, Multinomial
+from countless.models import Bernoulli, Columns, DiagonalGaussian, Gaussian, Multinomial
 from countless.tree import bhc_tree
 from countless.tree.bhc_learn import evidence_and_gradient, fit_tree
 from countless.tree.bhc_leaves import leaves_of
@@ -30,6 +30,7 @@ MIXED = np.array(
 MIXED[2, 0] = MIXED[4, 2] = MIXED[5, 1] = None
 TABLES = {
     "gaussian": (Gaussian(), RNG.normal(size=(9, 2)) * [1, 5]),
+    "binary": (Bernoulli(), RNG.integers(2, size=(9, 3)).astype(float)),
     "mixed, gaps": (Columns(["number", "binary", "category", "count"]), MIXED),
     "multinomial": (Multinomial(), RNG.poisson(2.0, size=(9, 4))),
 }
