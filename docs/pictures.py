@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +12,31 @@ from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
 from skimage.data import coffee
-from sklearn.datasets import load_digits, load_iris, load_wine, make_circles, make_moons
+from sklearn.cluster import KMeans
+from sklearn.datasets import (
+    load_digits,
+    load_iris,
+    load_wine,
+    make_blobs,
+    make_circles,
+    make_moons,
+)
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import StandardScaler
 
 from countless import (
     AffinityPropagation,
     BayesianHierarchicalClustering,
+    DivisiveClustering,
     DPMeans,
     DPMixture,
     GraphDPMeans,
     HDPMeans,
     KernelDPMeans,
     SpectralDPMeans,
+    bootstrap,
 )
 from countless.datasets import sample_exemplar_model
 from countless.plot import (
@@ -34,6 +46,7 @@ from countless.plot import (
     HeatmapDisplay,
     PenaltyPathDisplay,
     SimilarityDisplay,
+    StabilityDisplay,
     TraceDisplay,
 )
 from countless.priors import DirichletProcess
@@ -222,6 +235,27 @@ def draw_heatmap(X: np.ndarray, names: list[str]) -> Figure:
     return figure
 
 
+def draw_iris_diana() -> Figure:
+    """Draw the tree of irises by dissimilarity analysis, and their species."""
+    irises = load_iris()
+    model = DivisiveClustering("diana", random_state=0).fit(irises.data)
+    figure = new_figure(6.6, 3.2)
+    species = irises.target_names[irises.target]
+    display = DendrogramDisplay.from_estimator(model, classes=species, ax=figure.add_subplot())
+    display.ax_.set_ylabel("diameter (cm)")
+    return figure
+
+
+def draw_stability() -> Figure:
+    """Draw what becomes of five clusters where there are three."""
+    centers = [[0, 0], [0, 7], [9, 3]]
+    X, _ = make_blobs([80, 80, 160], centers=centers, random_state=0)
+    figure = new_figure(7.2, 3.0)
+    found = bootstrap(KMeans(5, n_init=1), X, n_draws=40, random_state=0)
+    StabilityDisplay.from_stability(found, axes=figure.subplots(1, 2))
+    return figure
+
+
 def draw_priors() -> dict[str, Figure]:
     """Draw rows and weights of Dirichlet processes, as the example does."""
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "priors.py"))
@@ -231,15 +265,39 @@ def draw_priors() -> dict[str, Figure]:
     return {"priors-rows.png": rows, "priors-sticks.png": sticks}
 
 
+def draw_chains() -> Figure:
+    """Draw the number of clusters along chains that start from one cluster."""
+    X, _ = make_blobs(700, 6, centers=7, center_box=(-6, 6), random_state=0)
+    figure = new_figure(7.2, 2.7)
+    for ax, split_merge in zip(figure.subplots(1, 2, sharey=True), (False, True), strict=True):
+        mixture = DPMixture(
+            split_merge=split_merge, n_sweeps=60, burn_in=0, sample_hyper=False, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # without splits: as it should be
+            mixture.fit(X)
+        for chain, color in zip(mixture.posterior_.n_clusters, COLORS, strict=False):
+            ax.plot(np.arange(1, 61), chain, color=color, linewidth=1.2, alpha=0.8)
+        ax.axhline(7, color="0.6", linewidth=0.8, linestyle=":")
+        ax.set_xlabel("sweep")
+        title = "with splits and merges" if split_merge else "rows alone"
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("clusters")
+    return figure
+
+
 def draw_posterior() -> dict[str, Figure]:
     """Draw what the posterior of the irises says of k, and of rows."""
-    lengths = load_iris().data[:, [0, 2]]
+    X = load_iris().data
+    lengths = X[:, [0, 2]]
     mixture = DPMixture(random_state=0).fit(lengths)
-    of_k, of_rows, plane = new_figure(7.2, 2.7), new_figure(4.4, 3.4), new_figure(4.4, 3.4)
+    of_k, of_rows, plane = new_figure(7.2, 2.7), new_figure(3.8, 3), new_figure(4.4, 3.4)
     left, right = of_k.subplots(1, 2)
     TraceDisplay.from_estimator(mixture, names=["n_clusters"], ax=left)
     ClusterCountDisplay.from_estimator(mixture, ax=right)
-    SimilarityDisplay.from_estimator(mixture, ax=of_rows.add_subplot())
+    all_four = DPMixture(n_sweeps=400, random_state=0).fit(X)
+    SimilarityDisplay.from_estimator(all_four, ax=of_rows.add_subplot())
     ax = ComponentsDisplay.from_estimator(mixture, lengths, ax=plane.add_subplot()).ax_
     ax.set_xlabel("length of sepals (cm)")
     ax.set_ylabel("length of petals (cm)")
@@ -269,11 +327,14 @@ if __name__ == "__main__":
         "digits-tree.png": draw_digits_tree(),
         "graph.png": draw_graph(),
         "hdp-sets.png": draw_data_sets(),
+        "iris-diana.png": draw_iris_diana(),
+        "mixture-chains.png": draw_chains(),
         "moons.png": draw_moons(),
         **draw_posterior(),
         **draw_priors(),
         "rings.png": draw_rings(),
         "segments.png": draw_segments(),
+        "stability.png": draw_stability(),
         "wine-heatmap.png": draw_heatmap(wine, load_wine().feature_names),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),
