@@ -191,6 +191,7 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
     saveable = (
+        "affinity",
         "dp-means",
         "hdp-means",
         "kernel-dp-means",

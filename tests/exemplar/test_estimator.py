@@ -15,6 +15,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from countless import AffinityPropagation
 from countless.datasets import sample_exemplar_model
+from countless.io.model_file import load_model, save_model
 from countless.priors import DirichletProcess, Gamma, SizePrior
 
 
@@ -222,6 +223,16 @@ def test_one_row_and_equal_rows():
     model = AffinityPropagation(random_state=0).fit(X)
     assert model.converged_
     assert (model.labels_.reshape(10, 8) == model.labels_[::8, None]).all()
+
+
+def test_saved_models_predict_the_same(tmp_path):
+    X = blobs(80, 1)
+    model = AffinityPropagation("dirichlet-process", affinity="gaussian", noise_variance=1.0)
+    model.set_params(random_state=0).fit(X)
+    save_model(tmp_path / "model.zip", model)
+    loaded = load_model(tmp_path / "model.zip").estimator
+    np.testing.assert_array_equal(loaded.predict(X + 0.1), model.predict(X + 0.1))
+    assert loaded.n_clusters_ == model.n_clusters_
 
 
 def test_sizes_can_be_capped():
