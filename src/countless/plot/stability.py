@@ -10,7 +10,7 @@ from countless.confidence import DISSOLVED, STABLE, Stability
 from countless.plot.style import CHOSEN, LINE, need_pyplot
 
 # Rows of the matrix that are drawn at most, evenly taken from all clusters.
-MOST_ROWS = 400
+MOST_ROWS = 100
 
 
 class StabilityDisplay:
@@ -85,7 +85,7 @@ class StabilityDisplay:
             known = np.sort(values[~np.isnan(values)])
             if len(known):
                 low, high = np.quantile(known, [0.05, 0.95])
-                ax.plot([low, high], [at, at], color=LINE, linewidth=5, solid_capstyle="butt")
+                ax.plot([low, high], [at, at], color=LINE, linewidth=1.2, alpha=0.5)
             # Draws stand above each other in the order of their values: a quantile plot.
             ax.scatter(known, at + np.linspace(0.32, -0.32, len(known)), s=4, color=LINE, alpha=0.5)
         ax.scatter(found.stability, place, s=46, color=CHOSEN, edgecolors="white", zorder=3)
@@ -94,7 +94,7 @@ class StabilityDisplay:
         sizes = np.bincount(found.labels[found.labels >= 0], minlength=len(place))
         ax.set_yticks(place, [f"{label} ({size} rows)" for label, size in enumerate(sizes)])
         ax.tick_params(axis="y", length=0)
-        ax.set_xlabel("found again (Jaccard index; .75 and more is stable)")
+        ax.set_xlabel("found again (Jaccard index)")
         ax.set_title(
             f"clusters in {len(found.draws)} draws: {_counts(found.n_clusters)}",
             loc="left",

@@ -76,26 +76,3 @@ def nodes_of(linkage: np.ndarray) -> Nodes:
     place_nodes(child, size, begin)
     order[begin[:n]] = np.arange(n)
     return Nodes(child, size, order, begin)
-
-
-def with_heights(linkage: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """Return the same tree with other heights, its merges put in their order.
-
-    Parameters
-    ----------
-    linkage : ndarray of shape (n_rows - 1, 4)
-    height : ndarray of shape (n_rows - 1,)
-        For each merge; no part may be higher than the whole.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> linkage = np.array([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 5.0, 4]])
-    >>> with_heights(linkage, np.array([3.0, 2.0, 4.0]))[:, 2].tolist()
-    [2.0, 3.0, 4.0]
-    """
-    nodes = nodes_of(linkage)
-    n = len(nodes.order)
-    start, middle = nodes.begin[n:], nodes.begin[nodes.child[:, 1]]
-    from_the_top = (part[::-1] for part in (start, middle, start + nodes.size[n:], height))
-    return linkage_of_splits(Splits(nodes.order, *from_the_top))

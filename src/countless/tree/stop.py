@@ -8,8 +8,9 @@ import numpy as np
 
 from countless._labels import number_by_appearance
 from countless.kernels.tree import measure_nodes, raise_nodes
+from countless.tree.dendrogram import merge_order
 from countless.tree.gap import tree_of
-from countless.tree.splits import nodes_of, with_heights
+from countless.tree.splits import nodes_of
 
 
 def cut_at_number(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -92,5 +93,8 @@ def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """
     n = len(linkage) + 1
     saving = np.append(np.zeros(n), spread_of_merges(linkage, distance).saving)
-    raise_nodes(linkage[:, :2].astype(np.int64), saving)
-    return with_heights(linkage, np.sqrt(2 * saving[n:]))
+    child = linkage[:, :2].astype(np.int64)
+    raise_nodes(child, saving)
+    height = np.sqrt(2 * saving[n:])
+    order, children = merge_order(child, height)
+    return np.column_stack([children, height[order], linkage[order, 3]])
