@@ -15,6 +15,10 @@ from sklearn.neighbors import kneighbors_graph
 
 from countless import AffinityPropagation
 from countless.datasets import sample_exemplar_model
+from countless.exemplar.clustering import Problem
+from countless.exemplar.max_product import _Watch
+from countless.exemplar.similarity import full_edges
+from countless.exemplar.weights import weights_of
 from countless.io.model_file import load_model, save_model
 from countless.priors import DirichletProcess, Gamma, SizePrior
 
@@ -71,6 +75,32 @@ def test_swinging_messages_are_damped_more():
     assert ours.converged_
     assert ours.damping_ > 0.5
     assert ours.n_clusters_ == 5
+
+
+def test_periods_are_noticed():
+    S = np.eye(3)
+    watch = _Watch(Problem(full_edges(S), weights_of(None, 3), lambda f, items: None), 0.5)
+    for recent, swings in (
+        ([1, 2] * 30, True),
+        ([1, 2, 3, 3, 4] * 12, True),
+        ([1, 2] * 29, False),  # not watched for long enough
+        ([1, 2] * 29 + [1, 1], False),
+        (list(range(60)), False),
+    ):
+        watch.recent, watch.unchanged = recent, 1
+        assert watch.swings() == swings
+    watch.recent, watch.unchanged = [1] * 60, 60
+    assert not watch.swings()
+
+
+def test_two_exemplars_by_hand():
+    X = [[1, 2], [1, 4], [1, 0], [4, 2], [4, 4], [4, 0]]
+    model = AffinityPropagation(random_state=5).fit(X)
+    assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
+    assert model.cluster_centers_.tolist() == [[1, 2], [4, 2]]
+    assert model.predict([[0, 0], [4, 4]]).tolist() == [0, 1]
+    # Four rows at squared distance 4 and two preferences, the median of all 36 similarities.
+    assert model.log_joint_ == pytest.approx(-4 * 4 + 2 * model.preference_)
 
 
 def test_what_did_not_converge_is_legal_and_said():
@@ -193,7 +223,9 @@ def test_sparse_similarities():
     assert prior.n_clusters_ <= sparse.n_clusters_
     reach = np.where(graph.toarray() < 0, graph.toarray(), -np.inf)
     best = reach[:, sparse.cluster_centers_indices_].argmax(axis=1)
-    np.testing.assert_array_equal(sparse.predict(graph), best)
+    np.testing.assert_array_equal(sparse.predict(graph[moved]), best[moved])
+    with pytest.raises(ValueError, match="row 1 of X can join no cluster"):
+        sparse.predict(sp.vstack([graph[moved[:1]], sp.csr_array((1, 150))]).tocsr())
 
 
 def test_float32_and_callables():

@@ -92,7 +92,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Without a prior: after messages have converged, go on with moves of rows and swaps of
         exemplars while they gain, which leads to better clusters than scikit-learn's. With one,
         where moves of rows and joins of clusters follow anyway: start these from one cluster and
-        from single rows, too, and keep the best.
+        from single rows, too, and keep the best. It does not concern ``solver='icm'``.
     solver : {'max-product', 'icm'}, default='max-product'
         Messages, or iterated conditional modes: each row in turn goes where that gains most.
     init : {'one', 'singletons'}, default='one'
@@ -242,7 +242,11 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         labels = np.empty(X.shape[0], dtype=np.int32)
 
         def choose(first: int, last: int) -> None:
-            labels[first:last] = (self._to_exemplars(X[first:last]) + added).argmax(axis=1)
+            score = self._to_exemplars(X[first:last]) + added
+            none = np.isneginf(score.max(axis=1))
+            if none.any():
+                raise ValueError(f"row {first + int(none.argmax())} of X can join no cluster")
+            labels[first:last] = score.argmax(axis=1)
 
         with open_threads(self.n_jobs) as each:
             each(choose, steps(X.shape[0], max(1, TILE_ENTRIES // self.n_clusters_)))

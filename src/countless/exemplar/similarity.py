@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import euclidean_distances
 
+from countless._memory import state_memory
 from countless._threads import Each, steps
 from countless.kernels.edges import Edges, break_ties
 
-logger = logging.getLogger("countless")
-
 # Entries of a similarity matrix that a thread computes at a time.
 TILE_ENTRIES = 2**20
+SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
 # What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
 SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
 
@@ -51,8 +50,9 @@ def gaussian_affinity(noise_variance: float) -> Affinity:
 def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
     """Return the similarity of every row, as column i, to every row as its exemplar, as row j."""
     n = X.shape[0]
+    n_bytes = 2 * n * n * X.dtype.itemsize
+    state_memory(f"similarities and messages of n={n:,} rows", n_bytes, SMALLER)
     values = np.empty((n, n), dtype=X.dtype)
-    logger.info("similarities of n=%s rows: %s bytes", f"{n:,}", f"{values.nbytes:,}")
 
     def fill(first: int, last: int) -> None:
         tile = np.asarray(affinity(X, X[first:last]))
