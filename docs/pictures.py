@@ -34,6 +34,7 @@ from countless import (
     DPMixture,
     GraphDPMeans,
     HDPMeans,
+    HDPMixture,
     KernelDPMeans,
     SpectralDPMeans,
     bootstrap,
@@ -139,6 +140,36 @@ def draw_data_sets() -> Figure:
         ax.set_title(title, loc="left", fontsize="medium")
         ax.set_aspect("equal")
         ax.set_axis_off()
+    return figure
+
+
+def draw_shared_draws() -> Figure:
+    """Draw three data sets in shared colors, faint where unsure, and the number of clusters."""
+    centers = np.array([[0, 0], [7, 1], [3, 6], [10, 6], [7, 11]])
+    uses = {"north": [0, 1, 2], "south": [1, 2, 3], "west": [3, 4]}
+    random = np.random.RandomState(1)
+    truth = np.concatenate([random.choice(some, 40) for some in uses.values()])
+    groups = np.repeat(list(uses), 40)
+    X = centers[truth] + random.standard_normal((120, 2))
+    mixture = HDPMixture(n_chains=2, n_sweeps=250, random_state=0).fit(X, groups=groups)
+    # How often, in the draws, a row is with those that it shares its cluster with.
+    with_own = mixture.labels_[:, None] == mixture.labels_
+    sure = np.average(mixture.posterior_.similarity(), axis=1, weights=with_own)
+    figure = new_figure(7.6, 2.5)
+    *axes, counts = figure.subplots(1, len(uses) + 1)
+    for ax, name in zip(axes, mixture.groups_, strict=True):
+        rows = groups == name
+        color = [COLORS[label] for label in mixture.labels_[rows]]
+        ax.scatter(*X[~rows].T, s=4, color="#dddddd", linewidths=0)
+        ax.scatter(*X[rows].T, s=16, color=color, alpha=sure[rows] ** 3, linewidths=0)
+        ax.set_title(name, loc="left", fontsize="medium")
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+    share = mixture.posterior_.n_clusters_distribution()
+    counts.bar(np.arange(3, 9), np.pad(share, (0, 9))[3:9], color="#1f3b57", width=0.7)
+    counts.set_title("number of clusters", loc="left", fontsize="medium")
+    counts.set_xticks(range(3, 9))
+    counts.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -267,18 +298,16 @@ def draw_priors() -> dict[str, Figure]:
 
 def draw_chains() -> Figure:
     """Draw the number of clusters along chains that start from one cluster."""
-    X, _ = make_blobs(700, 6, centers=7, center_box=(-6, 6), random_state=0)
-    figure = new_figure(7.2, 2.7)
+    X, _ = make_blobs(900, 8, centers=12, center_box=(-10, 10), random_state=0)
+    figure = new_figure(6.4, 2.4)
     for ax, split_merge in zip(figure.subplots(1, 2, sharey=True), (False, True), strict=True):
-        mixture = DPMixture(
-            split_merge=split_merge, n_sweeps=60, burn_in=0, sample_hyper=False, random_state=0
-        )
+        mixture = DPMixture(split_merge=split_merge, n_sweeps=60, burn_in=0, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # without splits: as it should be
             mixture.fit(X)
         for chain, color in zip(mixture.posterior_.n_clusters, COLORS, strict=False):
             ax.plot(np.arange(1, 61), chain, color=color, linewidth=1.2, alpha=0.8)
-        ax.axhline(7, color="0.6", linewidth=0.8, linestyle=":")
+        ax.axhline(12, color="0.6", linewidth=0.8, linestyle=":")
         ax.set_xlabel("sweep")
         title = "with splits and merges" if split_merge else "rows alone"
         ax.set_title(title, loc="left", fontsize="medium")
@@ -326,6 +355,7 @@ if __name__ == "__main__":
         "exemplars.png": draw_exemplars(),
         "digits-tree.png": draw_digits_tree(),
         "graph.png": draw_graph(),
+        "hdp-mixture.png": draw_shared_draws(),
         "hdp-sets.png": draw_data_sets(),
         "iris-diana.png": draw_iris_diana(),
         "mixture-chains.png": draw_chains(),

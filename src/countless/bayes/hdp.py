@@ -115,14 +115,15 @@ class HDPMixture(SampledMixture):
     --------
     >>> import numpy as np
     >>> from countless import HDPMixture
-    >>> centers = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
-    >>> random = np.random.RandomState(0)
-    >>> truth = np.repeat([0, 1, 1, 2, 2, 0], 20)  # each data set has two of three clusters
-    >>> groups = np.repeat(["a", "b", "c"], 40)
-    >>> X = centers[truth] + random.standard_normal((120, 2))
-    >>> mixture = HDPMixture(n_sweeps=60, random_state=0).fit(X, groups=groups)
+    >>> centers = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
+    >>> truth = np.repeat([0, 1, 1, 2, 2, 0], 15)  # each data set has two of three clusters
+    >>> groups = np.repeat(["a", "b", "c"], 30)
+    >>> X = centers[truth] + np.random.RandomState(3).standard_normal((90, 2))
+    >>> mixture = HDPMixture(n_chains=1, n_sweeps=40, random_state=0).fit(X, groups=groups)
     >>> mixture.n_clusters_, mixture.n_local_clusters_.tolist()
     (3, [2, 2, 2])
+    >>> mixture.predict([[8.5, 0.5]], groups=["b"])
+    array([1], dtype=int32)
     """
 
     def __init__(
