@@ -11,6 +11,8 @@ import heapq
 import numpy as np
 from numba import njit
 
+LIGHTEST_REST = 1e-12  # of a cluster's weight
+
 
 @njit(nogil=True, cache=True, inline="always")
 def cost(out, weight, penalty, crowding):
@@ -77,13 +79,15 @@ def move_nodes(
             square = crowding[i]
         leave = -cost(out[home], weight[home], penalty, square)
         best, best_change = home, -least_gain
-        if count[home] > 1:
+        # A node that leaves a rest which rounding would swallow stays.
+        stays = count[home] > 1 and weight[home] - own_weight <= LIGHTEST_REST * weight[home]
+        if count[home] > 1 and not stays:
             left = out[home] - own_out + 2 * shared[home]
             leave += cost(left, weight[home] - own_weight, penalty, square)
             alone = leave + cost(own_out, own_weight, penalty, square)
             if alone < best_change:
                 best, best_change = empty[n_empty - 1], alone
-        for s in range(n_seen):
+        for s in range(0 if stays else n_seen):
             c = seen[s]
             if c != home:
                 joined = out[c] + own_out - 2 * shared[c]
