@@ -356,7 +356,7 @@ def test_it_says_when_it_stops_early():
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
         ({"alpha": "one"}, "alpha must be a positive number; got 'one'"),
         ({"learn": 2}, "learn must be True or False; got 2"),
-        ({"n_leaves": 0}, "n_leaves must be a whole number of at least 1; got 0"),
+        ({"n_leaves": 1}, "n_leaves must be None or a whole number of at least 2; got 1"),
         ({"leaves": "rows"}, "leaves must be 'auto', 'sample' or 'micro'; got 'rows'"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
     ],

@@ -9,6 +9,7 @@ Heller and Ghahramani, *Bayesian hierarchical clustering*, ICML 2005.
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class BayesianHierarchicalClustering(
     model : str or Model, default='gaussian'
         What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
         'poisson', 'multinomial', 'columns', or one of `countless.models`. Time grows with the cube
-        of the number of columns for 'gaussian', and linearly for the others.
+        of the number of columns for 'gaussian', and linearly for the others. A full covariance has
+        its price: where rows are few for so many columns, 'diagonal' finds more.
     alpha : float, default=1.0
         The concentration of the Dirichlet process: the larger, the more clusters.
     learn : bool, default=True
@@ -205,8 +207,12 @@ class BayesianHierarchicalClustering(
     def _check_parameters(self) -> Model:
         check_flags(self, "learn", "refine")
         check_counts(self, "max_iter")
-        if self.n_leaves is not None:
-            check_counts(self, "n_leaves")
+        if self.n_leaves is not None and (
+            not isinstance(self.n_leaves, Integral) or self.n_leaves < 2
+        ):
+            raise ValueError(
+                f"n_leaves must be None or a whole number of at least 2; got {self.n_leaves!r}"
+            )
         if not is_number(self.alpha) or not self.alpha > 0:
             raise ValueError(f"alpha must be a positive number; got {self.alpha!r}")
         if self.leaves not in WAYS:
