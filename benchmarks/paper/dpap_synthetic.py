@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ def methods(preference: np.ndarray) -> dict[str, AffinityPropagation]:
         "ICM-1": AffinityPropagation(prior, init="one", **moves),
         "ICM-N": AffinityPropagation(prior, init="singletons", **moves),
         "DPAP": AffinityPropagation(prior, preference=preference, damping=0.7, **settings),
+        "DPAP, refined": AffinityPropagation(
+            prior, preference=preference, damping=0.7, refine=True, **settings
+        ),
     }
 
 
@@ -116,18 +120,19 @@ def summary(records: list[Record]) -> list[Record]:
 
 def duels(records: list[Record]) -> list[Record]:
     """Compare DPAP with both ICMs, set by set."""
+    ours, others = ("DPAP", "DPAP, refined"), ("ICM-1", "ICM-N")
     by_name = {
         name: [record for record in records if record["method"] == name]
-        for name in ("DPAP", "ICM-1", "ICM-N")
+        for name in (*ours, *others)
     }
     lines = []
-    for other in ("ICM-1", "ICM-N"):
-        line: Record = {"DPAP against": other}
+    for one, other in product(ours, others):
+        line: Record = {"method": one, "against": other}
         for what, title in (("beyond truth", "log joint"), ("rand", "Rand index")):
             difference = np.array(
                 [
-                    ours[what] - theirs[what]
-                    for ours, theirs in zip(by_name["DPAP"], by_name[other], strict=True)
+                    mine[what] - theirs[what]
+                    for mine, theirs in zip(by_name[one], by_name[other], strict=True)
                 ]
             )
             line[f"{title}: higher, %"] = 100 * float(np.mean(difference > 1e-6))
@@ -165,7 +170,8 @@ def draw(records: list[Record], folder: Path) -> None:
         ax.set_yscale("log")
         ax.set_xlabel("size of a cluster")
         ax.set_title(title, loc="left", fontsize="medium")
-        ax.legend(frameon=False, fontsize="x-small")
+        ax.set_ylim(1e-3, 30)
+        ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper right")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("clusters a set and size")
     save(sizes, "dpap-sizes.png")
