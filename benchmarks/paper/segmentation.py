@@ -54,16 +54,25 @@ TITLES = ("DPAP", "AP", "graph DP-means", "normalised cut")
 
 
 def score(patches, similarities, size, people, *, name, prior="none", scale=None, settings=None):
-    """Segment one picture; return the number of segments and the scores."""
+    """Segment one picture, and compare with people."""
     method = make_method(name, prior, patches.n, scale, settings or {}, seed=0)
     labels = method.estimator.fit_predict(method.matrix(similarities))
-    found = compare(spread(patches, labels, *size), people)
+    return scores_of(spread(patches, labels, *size), people)
+
+
+def scores_of(labels, people) -> tuple[float, ...]:
+    """Return the number of segments, and the scores of a table's line."""
+    found = compare(labels, people)
     return (
-        labels.max() + 1,
+        len(np.unique(labels)),
         found.probabilistic_rand,
         found.mean_adjusted_rand,
         found.mean_variation_of_information,
     )
+
+
+def each_and_others(people: list) -> list[tuple]:
+    return [(one, people[:i] + people[i + 1 :]) for i, one in enumerate(people)]
 
 
 def rand_table(options) -> list[dict]:
@@ -72,9 +81,11 @@ def rand_table(options) -> list[dict]:
     if not pictures:
         sys.exit(f"there are no photographs in {DATA / 'bsds500'}: set COUNTLESS_DATA")
     found: dict[str, list] = {title: [] for title in TITLES}
+    agreed = []  # of each person with the others
     for path in pictures:
         print(path.stem, file=sys.stderr, flush=True)
         image, people = read_picture(path)[0], read_truth(path.with_suffix(".npz"))
+        agreed.append(np.mean([scores_of(*apart) for apart in each_and_others(people)], axis=0))
         patches = cut_patches(image, options.superpixels)
         similarities = similarity(patches)
         for title in TITLES:
@@ -83,7 +94,7 @@ def rand_table(options) -> list[dict]:
             found[title].append(
                 [score(patches, similarities, size, people, **way) for way in tried]
             )
-    rows = []
+    rows = [line("a person", "against the others", np.array(agreed))]
     for title in TITLES:
         scores = np.array(found[title])  # pictures, settings, (k, Rand, adjusted Rand, VI)
         published = " and ".join(f"{value:.3f}" for value in PAPER.get(title, ())) or None
