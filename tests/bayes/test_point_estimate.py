@@ -144,3 +144,16 @@ def test_numbers_that_collide_are_drawn_again(monkeypatch):
     item_of, _ = collapse(numbered([[0, 1, 2]]))
     assert item_of.tolist() == [0, 1, 2]
     assert len(calls) == 3
+
+
+def test_blocks_leave_a_cluster_that_single_rows_do_not():
+    halves = np.repeat([0, 1], 30)
+    draws = numbered(np.abs(halves - np.eye(60, dtype=int)))  # each row is elsewhere in one draw
+    item_of, first = collapse(draws)
+    evidence = search._gather(draws, item_of, first, "vi")
+    tables = search._tables(evidence, np.zeros(len(first), dtype=np.int64))
+    alone, _ = search._move_items(evidence, tables, np.arange(len(first)))
+    assert alone == 0
+    search._improve(evidence, tables, np.random.default_rng(0))
+    found = tables.labels[item_of]
+    np.testing.assert_array_equal(found != found[0], halves)

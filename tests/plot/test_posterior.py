@@ -81,12 +81,12 @@ def test_bars_are_the_posterior_of_k(posterior):
 def test_similarity_is_ordered_by_cluster(posterior):
     display = SimilarityDisplay.from_posterior(posterior)
     shown = display.image_.get_array()
-    np.testing.assert_allclose(shown, posterior.similarity(display.order_, display.order_))
-    assert sorted(display.order_) == list(range(60))
-    cluster = posterior.point_estimate(random_state=0)[display.order_]
+    np.testing.assert_allclose(shown, posterior.similarity(display.order, display.order))
+    assert sorted(display.order) == list(range(60))
+    cluster = posterior.point_estimate(random_state=0)[display.order]
     assert np.count_nonzero(np.diff(cluster)) == 2
     # The row that is nowhere at home stands last in its cluster.
-    place = int(np.flatnonzero(display.order_ == 0)[0])
+    place = int(np.flatnonzero(display.order == 0)[0])
     assert place == 59 or cluster[place + 1] != cluster[place]
     assert display.ax_.get_title(loc="left") == "all rows, by cluster"
 
@@ -94,7 +94,7 @@ def test_similarity_is_ordered_by_cluster(posterior):
 def test_similarity_of_many_rows_is_that_of_a_sample(posterior):
     display = SimilarityDisplay.from_posterior(posterior, labels=np.zeros(60), max_rows=7)
     assert display.image_.get_array().shape == (7, 7)
-    assert len(set(display.order_)) == 7
+    assert len(set(display.order)) == 7
     assert display.ax_.get_title(loc="left") == "7 of 60 rows, by cluster"
     with pytest.raises(ValueError, match="labels has 2 labels, and the draws have 60 rows"):
         SimilarityDisplay.from_posterior(posterior, labels=[0, 1])

@@ -127,7 +127,9 @@ class Posterior:
         low = int(np.argmax(inside))
         return low, low + length - 1
 
-    def similarity(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None):
+    def similarity(
+        self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return how probable it is that two rows share a cluster.
 
         Only what is asked for is computed. All pairs of n rows take ``4 n ** 2`` bytes: this is
@@ -162,13 +164,11 @@ class Posterior:
         )
         # Rows that no draw tells apart have the same answers: each is worked out once.
         draws = self._draws()
-        row_of, column_of = np.empty_like(here), np.empty_like(there)
-        profiles = []
-        for asked, item_of in ((here, row_of), (there, column_of)):
-            item_of[:], first = collapse(draws[:, asked])
-            profiles.append(np.ascontiguousarray(draws[:, asked[first]].T))
-        share = np.empty((len(profiles[0]), len(profiles[1])), dtype=np.float32)
-        count_together(*profiles, share)
+        row_of, row_first = collapse(draws[:, here])
+        column_of, column_first = collapse(draws[:, there])
+        share = np.empty((len(row_first), len(column_first)), dtype=np.float32)
+        profiles, others = draws[:, here[row_first]], draws[:, there[column_first]]
+        count_together(np.ascontiguousarray(profiles.T), np.ascontiguousarray(others.T), share)
         return share[row_of[:, None], column_of]
 
     def point_estimate(self, loss: str = "vi", random_state: Any = None) -> np.ndarray:

@@ -26,6 +26,8 @@ class SimilarityDisplay:
     similarity : ndarray of shape (n_shown, n_shown)
     labels : ndarray of shape (n_shown,)
         The cluster of each row that is shown.
+    order : ndarray of shape (n_shown,)
+        The rows that are shown, from top to bottom.
     n_rows : int
         How many rows there are in all.
 
@@ -34,8 +36,6 @@ class SimilarityDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     image_ : matplotlib AxesImage
-    order_ : ndarray of shape (n_shown,)
-        The rows that are shown, from top to bottom.
 
     Examples
     --------
@@ -44,13 +44,14 @@ class SimilarityDisplay:
     >>> from countless.bayes.posterior import Posterior
     >>> from countless.plot import SimilarityDisplay
     >>> posterior = Posterior([[[0, 1, 0], [0, 0, 0]]], [[-3.0, -4.0]])
-    >>> SimilarityDisplay.from_posterior(posterior, labels=[0, 1, 0]).order_
+    >>> SimilarityDisplay.from_posterior(posterior, labels=[0, 1, 0]).order
     array([0, 2, 1])
     """
 
-    def __init__(self, similarity: np.ndarray, labels: np.ndarray, n_rows: int):
+    def __init__(self, similarity: np.ndarray, labels: np.ndarray, order: np.ndarray, n_rows: int):
         self.similarity = similarity
         self.labels = labels
+        self.order = order
         self.n_rows = n_rows
 
     @classmethod
@@ -101,9 +102,8 @@ class SimilarityDisplay:
         clusters = number_by_appearance(labels)[1][shown]
         similarity = posterior.similarity(shown, shown)
         order = cluster_order(similarity, clusters)
-        display = cls(similarity[np.ix_(order, order)], clusters[order], n_rows)
-        display.order_ = shown[order]
-        return display.plot(ax=ax)
+        sorted_by = similarity[np.ix_(order, order)]
+        return cls(sorted_by, clusters[order], shown[order], n_rows).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> SimilarityDisplay:
         """Draw the heat map and keep what was drawn."""
