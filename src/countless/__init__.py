@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.bayes.bicluster.estimator import DPBiclustering
     from countless.bayes.crosscat.estimator import CrossCat
     from countless.bayes.hdp import HDPMixture
     from countless.bayes.mixture import DPMixture
@@ -26,6 +27,7 @@ __all__ = [
     "AffinityPropagation",
     "BayesianHierarchicalClustering",
     "CrossCat",
+    "DPBiclustering",
     "DPMeans",
     "DPMixture",
     "DivisiveClustering",
@@ -49,6 +51,7 @@ _HOME = {
     "CrossCat": "countless.bayes.crosscat.estimator",
     "AffinityPropagation": "countless.exemplar.estimator",
     "BayesianHierarchicalClustering": "countless.tree.bhc",
+    "DPBiclustering": "countless.bayes.bicluster.estimator",
     "DPMeans": "countless.hard.dp_means",
     "DPMixture": "countless.bayes.mixture",
     "DivisiveClustering": "countless.tree.divisive",

@@ -22,7 +22,7 @@ from countless.bayes.predictive import (
     mixture_of,
     probabilities,
 )
-from countless.bayes.sampled import SampledMixture, averaged
+from countless.bayes.sampled import SampledMixture, averaged, posterior_of
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.models import BoundModel
@@ -288,12 +288,7 @@ class DPMixture(SampledMixture):
         random: np.random.Generator,
     ) -> None:
         """Keep the draws, and what follows from them."""
-        self.posterior_ = Posterior(
-            [[draw.labels for draw in chain] for chain in draws],
-            [[draw.log_joint for draw in chain] for chain in draws],
-            parameters_of(draws),
-            thin=self.thin,
-        )
+        self.posterior_ = posterior_of(draws, self.thin)
         self.labels_ = self.posterior_.point_estimate(self.loss, random)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin

@@ -1,4 +1,4 @@
-"""What all mixtures have in common whose clusterings are drawn by chains."""
+"""What all estimators have in common whose clusterings are drawn by chains."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from countless._compat import CallbackSupportMixin
 from countless.bayes.chains import Schedule
+from countless.bayes.gibbs import Draw, parameters_of
 from countless.bayes.point_estimate import LOSSES
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import Mixture, Packed, pack, unpack
@@ -26,18 +27,11 @@ N_AVERAGED = 32
 HIGHEST_R_HAT = 1.1
 
 
-class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
-    """A mixture whose ``posterior_`` chains draw, as long as its parameters say."""
+class Sampled(CallbackSupportMixin, BaseEstimator):
+    """An estimator whose ``posterior_`` chains draw, as long as its parameters say."""
 
     posterior_: Posterior
     n_iter_: int
-    model_: BoundModel
-    model_table_: np.ndarray | None
-    model_hyper_: np.ndarray | None
-    mixture_statistics_: np.ndarray
-    mixture_weights_: np.ndarray
-    mixture_hyper_: np.ndarray
-    mixture_starts_: np.ndarray
 
     def _check_schedule(self) -> Schedule:
         """Check the parameters of the chains; return how long they run."""
@@ -53,6 +47,32 @@ class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstim
                 f"got {burn_in!r}"
             )
         return Schedule(self.n_sweeps, int(burn_in), self.thin)
+
+    def _judge_chains(self) -> None:
+        """Say whether chains agree, and warn where they do not."""
+        found = self.posterior_.diagnostics()
+        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
+        self.converged_ = not apart
+        if apart:
+            name = max(apart, key=lambda name: apart[name])
+            warnings.warn(
+                f"{type(self).__name__}'s chains disagree on {name} (R-hat {apart[name]:.2f}) "
+                f"after {self.n_iter_} sweeps; raise n_sweeps",
+                ConvergenceWarning,
+                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
+            )
+
+
+class SampledMixture(DensityMixin, ClusterMixin, Sampled):
+    """A mixture: rows have densities."""
+
+    model_: BoundModel
+    model_table_: np.ndarray | None
+    model_hyper_: np.ndarray | None
+    mixture_statistics_: np.ndarray
+    mixture_weights_: np.ndarray
+    mixture_hyper_: np.ndarray
+    mixture_starts_: np.ndarray
 
     def _store_mixtures(self, model: BoundModel, mixtures: Sequence[Mixture]) -> None:
         """Keep what predictions need as plain arrays: that of ``labels_``, then those of draws."""
@@ -75,26 +95,22 @@ class SampledMixture(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstim
             )
         )
 
-    def _judge_chains(self) -> None:
-        """Say whether chains agree, and warn where they do not."""
-        found = self.posterior_.diagnostics()
-        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
-        self.converged_ = not apart
-        if apart:
-            name = max(apart, key=lambda name: apart[name])
-            warnings.warn(
-                f"{type(self).__name__}'s chains disagree on {name} (R-hat {apart[name]:.2f}) "
-                f"after {self.n_iter_} sweeps; raise n_sweeps",
-                ConvergenceWarning,
-                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
-            )
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         named = self.model if isinstance(self.model, str) else ""
         tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
         tags.input_tags.categorical = named in ("", "categorical", "columns")
         return tags
+
+
+def posterior_of(draws: Sequence[Sequence[Draw]], thin: int) -> Posterior:
+    """Return what chains drew of a partition and of the parameters of its prior."""
+    return Posterior(
+        [[draw.labels for draw in chain] for chain in draws],
+        [[draw.log_joint for draw in chain] for chain in draws],
+        parameters_of(draws),
+        thin=thin,
+    )
 
 
 def averaged(draws: Sequence[Any]) -> list[Any]:

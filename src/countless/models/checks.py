@@ -7,6 +7,19 @@ from typing import Any
 import numpy as np
 
 
+class BadCell(ValueError):
+    """A cell that a model cannot take."""
+
+    def __init__(self, what: str, row: int, column: int, value: Any = None):
+        has = "" if value is None else f" has {value}"
+        super().__init__(f"X {what}: row {row}, column {column}{has}")
+        self.what, self.row, self.column, self.value = what, row, column, value
+
+    def at(self, row: int, column: int) -> BadCell:
+        """Return the same complaint about another place."""
+        return BadCell(self.what, row, column, self.value)
+
+
 def columns_of(X: Any) -> list[np.ndarray]:
     """Return the columns of an array or of a data frame (pandas, polars)."""
     if hasattr(X, "iloc"):
@@ -24,10 +37,10 @@ def columns_of(X: Any) -> list[np.ndarray]:
 
 
 def refuse(bad: np.ndarray, values: np.ndarray, column: int, why: str) -> None:
-    """Raise a ValueError that names the first bad cell of a column, if there is one."""
+    """Raise an error that names the first bad cell of a column, if there is one."""
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"X {why}: row {row}, column {column} has {values[row]}")
+        raise BadCell(why, row, column, values[row])
 
 
 def numbers(values: np.ndarray, column: int) -> np.ndarray:
@@ -47,7 +60,7 @@ def _number(value: Any, row: int, column: int) -> float:
     try:
         return np.nan if value is None else float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"X has {value!r}, not a number: row {row}, column {column}") from None
+        raise BadCell(f"has {value!r}, not a number", row, column) from None
 
 
 def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:

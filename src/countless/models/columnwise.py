@@ -207,9 +207,7 @@ class Categorical(ColumnModel):
         for row, value in enumerate(values.tolist()):
             code = np.nan if _is_gap(value) else place.get(value)
             if code is None:
-                raise ValueError(
-                    f"X has {value!r}, which is no known level: row {row}, column {column}"
-                )
+                raise checks.BadCell(f"has {value!r}, which is no known level", row, column)
             codes[row] = code
         return codes
 

@@ -1,0 +1,1 @@
+"""Rows and columns of a table clustered at once."""

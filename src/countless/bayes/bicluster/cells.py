@@ -1,0 +1,92 @@
+"""The observed cells of a table, and the model of one of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from countless.bayes.crosscat.table import read_table
+from countless.models import (
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    FixedGaussian,
+    Model,
+    Poisson,
+)
+from countless.models.checks import BadCell
+from countless.models.named import MODELS, as_model
+from countless.models.protocol import BoundModel
+
+CELL_MODELS = (Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson)
+
+
+class Cells(NamedTuple):
+    """The cells of a table that were observed."""
+
+    values: np.ndarray  # (n_cells, 1): the table's, or as the model's ``rows`` makes them
+    row: np.ndarray  # (n_cells,)
+    column: np.ndarray  # (n_cells,)
+    shape: tuple[int, int]
+
+    def bound_to(self, model: BoundModel) -> Cells:
+        """Return the cells in the form that kernels take, or say which one the model cannot."""
+        return self._replace(values=_named_cells(self, lambda: model.rows(self.values)))
+
+
+def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
+    """Return the cells of a table that are no gaps, or that a sparse table stores."""
+    if sp.issparse(X):
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="coo",
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+        )
+        values, row, column, shape = X.data, X.row, X.col, X.shape
+        seen = ~np.isnan(values)
+        values, row, column = values[seen], row[seen].astype(int), column[seen].astype(int)
+    else:
+        columns = read_table(estimator, X, reset=reset).cells
+        words = any(cells.dtype.kind != "f" for cells in columns)
+        table = np.stack(columns, axis=1, dtype=object if words else np.float64)
+        gap = np.equal(table, None) | (table != table)  # NaN alone differs from itself
+        row, column = np.nonzero(~gap.astype(bool))
+        values, shape = table[row, column], table.shape
+    if not len(values):
+        raise ValueError("X has no cell that is not a gap")
+    return Cells(values[:, None], row, column, shape)
+
+
+def choose_model(model: Any, cells: Cells) -> Model:
+    """Return the model of a cell: the one asked for, or one that fits the values."""
+    if isinstance(model, str) and model == "auto":
+        values = cells.values[:, 0]
+        if values.dtype == object:
+            return Categorical()
+        return Bernoulli() if np.isin(values, (0.0, 1.0)).all() else DiagonalGaussian()
+    chosen = as_model(model)
+    if not isinstance(chosen, CELL_MODELS):
+        known = [repr(name) for name, kind in MODELS.items() if issubclass(kind, CELL_MODELS)]
+        raise ValueError(
+            f"model must be 'auto', {', '.join(known)}, or one of these; got {model!r}"
+        )
+    return chosen
+
+
+def bind(model: Model, cells: Cells) -> BoundModel:
+    """Return the model of one cell, its hyperparameters set from all of them."""
+    return _named_cells(cells, lambda: model.bind(cells.values))
+
+
+def _named_cells(cells: Cells, check: Any) -> Any:
+    """Check the cells, which models see as one long column, and name a bad one by its place."""
+    try:
+        return check()
+    except BadCell as bad:
+        raise bad.at(int(cells.row[bad.row]), int(cells.column[bad.row])) from None

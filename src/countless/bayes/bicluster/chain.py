@@ -1,0 +1,161 @@
+"""One Markov chain over partitions of the rows and of the columns of a table.
+
+Given the clusters of the columns, rows are clustered by what their cells add up to in each of
+these, as a mixture would; then the columns likewise, given the clusters of the rows. Each block of
+a cluster of rows and a cluster of columns has parameters of its own, which are integrated out
+(Murphy, Machine Learning: a Probabilistic Perspective, section 25.6.1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from countless.bayes.bicluster.bundle import Bundle, bundles
+from countless.bayes.bicluster.cells import Cells
+from countless.bayes.collapsed import collapsed_sweep, partition_of
+from countless.bayes.gibbs import Draw
+from countless.bayes.split_merge import split_and_merge
+from countless.models.protocol import BoundModel
+from countless.priors import PartitionPrior
+
+# Splits and merges that are tried on each side after a sweep.
+N_TRIES = 4
+# A chain starts from rows that were clustered by so many columns, each by itself, in so many
+# sweeps.
+START_COLUMNS, START_SWEEPS = 64, 5
+
+
+class BiclusterDraw(NamedTuple):
+    """What is kept of a state: that of each side, with the log joint of both."""
+
+    rows: Draw
+    columns: Draw
+
+
+class Side:
+    """The clusters of the rows, or of the columns, and their prior."""
+
+    def __init__(self, n_items: int, believed: PartitionPrior, random: np.random.Generator):
+        self.labels = np.zeros(n_items, dtype=np.int32)
+        self.believed = believed
+        self.prior = believed.draw_parameters(random)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.bincount(self.labels)
+
+    def move(
+        self, model: Bundle, rows: np.ndarray, random: np.random.Generator, n_tries: int
+    ) -> None:
+        """Draw the cluster of each item, try splits and merges, and draw the prior's parameters."""
+        state = model, rows, self.prior.tables(len(rows)), random
+        partition = collapsed_sweep(partition_of(model, rows, self.labels), *state)
+        partition = split_and_merge(partition, *state, n_tries)
+        self.labels = partition.labels
+        if self.believed.believed:
+            self.prior = self.believed.update_parameters(self.prior, partition.sizes, random)
+
+    def log_prob(self) -> float:
+        """Return the log density of the partition and of the parameters of its prior.
+
+        The normalising constant of a prior without parameters to draw may be left out.
+        """
+        total = self.prior.log_weight(self.sizes) + self.believed.log_prob_parameters(self.prior)
+        if self.prior.consistent:
+            total -= self.prior.log_normalizer(len(self.labels))
+        return float(total)
+
+
+class BiclusterChain:
+    """A chain over both partitions, their priors' parameters, and the model's hyperparameters.
+
+    Parameters
+    ----------
+    model : BoundModel
+        Of one cell.
+    cells : Cells
+    priors : (PartitionPrior, PartitionPrior)
+        Of the rows and of the columns.
+    random : numpy.random.Generator
+    split_merge, sample_hyper : bool
+    """
+
+    def __init__(
+        self,
+        model: BoundModel,
+        cells: Cells,
+        priors: tuple[PartitionPrior, PartitionPrior],
+        random: np.random.Generator,
+        *,
+        split_merge: bool = True,
+        sample_hyper: bool = True,
+    ) -> None:
+        self.model, self.cells, self.random = model, cells, random
+        self.rows, self.columns = (
+            Side(n_items, believed, random)
+            for n_items, believed in zip(cells.shape, priors, strict=True)
+        )
+        self._n_tries = N_TRIES if split_merge else 0
+        self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
+        self._start()
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters of rows there are."""
+        return len(self.rows.sizes)
+
+    def sweep(self) -> None:
+        """Move the rows, the columns, and hyperparameters of the model."""
+        cells = self.cells
+        self._move(self.rows, cells.row, self.columns.labels[cells.column])
+        self._move(self.columns, cells.column, self.rows.labels[cells.row])
+        if len(self._free):
+            blocks = self.blocks().reshape(-1, self.model.width)
+            self.model = self.model.sample_hyper(blocks, self.random, self._free)
+
+    def blocks(self) -> np.ndarray:
+        """Return the statistics of each block, (n_row_clusters, n_column_clusters * width)."""
+        return block_statistics(self.model, self.cells, self.rows.labels, self.columns.labels)
+
+    def log_joint(self) -> float:
+        """Return the log density of the cells, both partitions and all parameters drawn."""
+        blocks = self.blocks().reshape(-1, self.model.width)
+        total = float(self.model.log_marginal(blocks).sum())
+        total += self.rows.log_prob() + self.columns.log_prob()
+        return total + self.model.hyper.log_prior(self.model.hyper.value)
+
+    def record(self) -> BiclusterDraw:
+        """Return what is kept of the present state."""
+        log_joint, hyper = self.log_joint(), self.model.hyper.value
+        return BiclusterDraw(
+            *(Draw(side.labels, log_joint, side.prior, hyper) for side in (self.rows, self.columns))
+        )
+
+    def _start(self) -> None:
+        """Cluster the rows by some columns, each of them by itself.
+
+        Where all columns are one cluster rows differ by little but their means.
+        """
+        n_columns = self.cells.shape[1]
+        some = self.random.permutation(n_columns)[:START_COLUMNS]
+        part = np.full(n_columns, -1)
+        part[some] = np.arange(len(some))
+        for _ in range(START_SWEEPS):
+            self._move(self.rows, self.cells.row, part[self.cells.column])
+
+    def _move(self, side: Side, item: np.ndarray, part: np.ndarray) -> None:
+        """Move one side, given the part of the other that each cell is in."""
+        n_parts = int(part.max(initial=0)) + 1
+        shape = len(side.labels), n_parts
+        rows = bundles(self.model, self.cells.values, item, part, shape)
+        side.move(Bundle(self.model, n_parts), rows, self.random, self._n_tries)
+
+
+def block_statistics(
+    model: BoundModel, cells: Cells, row_labels: np.ndarray, column_labels: np.ndarray
+) -> np.ndarray:
+    """Return the statistics of each block, (n_row_clusters, n_column_clusters * width)."""
+    shape = int(row_labels.max()) + 1, int(column_labels.max()) + 1
+    return bundles(model, cells.values, row_labels[cells.row], column_labels[cells.column], shape)

@@ -1,0 +1,236 @@
+"""Rows and columns of a table clustered at once, both without choosing how many.
+
+Every block of a cluster of rows and a cluster of columns follows a model with parameters of its
+own; both partitions follow a prior (Murphy, Machine Learning: a Probabilistic Perspective, section
+25.6.1). Markov chains draw from the posterior of both given the cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BiclusterMixin, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from countless._compat import report_passes, with_callbacks
+from countless.bayes.bicluster.bundle import Bundle, bundles
+from countless.bayes.bicluster.cells import Cells, bind, choose_model, read_cells
+from countless.bayes.bicluster.chain import BiclusterChain, BiclusterDraw, block_statistics
+from countless.bayes.chains import Schedule, run_chains
+from countless.bayes.sampled import Sampled, posterior_of
+from countless.models import BoundModel
+from countless.priors import DirichletProcess, Gamma, PartitionPrior
+from countless.priors.hyper import as_generator
+
+
+class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
+    """Draw clusterings of the rows and of the columns of a table, whose blocks are alike inside.
+
+    Parameters
+    ----------
+    model : str or Model, default='auto'
+        What the cells of one block look like: 'bernoulli' (0 or 1), 'categorical', 'poisson'
+        (counts), 'diagonal' (numbers of unknown mean and variance) or 'fixed' (of one variance in
+        all blocks), or one of `countless.models` for these. With 'auto' zeros and ones are
+        'bernoulli', words 'categorical' and other numbers 'diagonal'.
+    row_prior, column_prior : PartitionPrior, default=None
+        Of the partition of each side, one of `countless.priors`. None is a Dirichlet process whose
+        concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+    split_merge : bool, default=True
+        Whether splits and merges of whole clusters are tried after each sweep.
+    sample_hyper : bool, default=True
+        Whether hyperparameters that the model has set from the data are drawn, too.
+    n_chains, n_sweeps, burn_in, thin, loss, random_state, n_jobs
+        As in `DPMixture`.
+
+    Attributes
+    ----------
+    row_labels_, labels_ : ndarray of shape (n_samples,)
+        The partition of the rows that is expected to be nearest to the truth, numbered by first
+        appearance.
+    column_labels_ : ndarray of shape (n_features,)
+        That of the columns.
+    n_clusters_, n_column_clusters_ : int
+        How many clusters these have.
+    rows_, columns_ : ndarray of bool of shape (n_clusters * n_column_clusters, ...)
+        The rows and columns of each block, as scikit-learn's biclustering has them;
+        ``get_indices(i)``, ``get_submatrix(i, X)`` and ``biclusters_`` go with them.
+    block_means_ : ndarray of shape (n_clusters, n_column_clusters) or None
+        The mean of the observed cells of each block, NaN where there are none; None for words.
+    posterior_, column_posterior_ : Posterior
+        The draws of both partitions.
+    model_ : BoundModel
+        The model of one cell, with the hyperparameters of the draw of highest joint density.
+    n_iter_, converged_
+        As in `DPMixture`; chains must agree on the number of clusters of columns, too.
+    n_features_in_ : int
+
+    See Also
+    --------
+    CrossCat : Several ways to cluster the rows, each by columns of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless import DPBiclustering
+    >>> X = np.kron([[1, 0, 1], [0, 1, 1]], np.ones((8, 6)))
+    >>> model = DPBiclustering(n_sweeps=40, random_state=0).fit(X)
+    >>> model.n_clusters_, model.n_column_clusters_
+    (2, 3)
+    >>> model.block_means_
+    array([[1., 0., 1.],
+           [0., 1., 1.]])
+    """
+
+    def __init__(
+        self,
+        model="auto",
+        row_prior=None,
+        column_prior=None,
+        *,
+        split_merge=True,
+        sample_hyper=True,
+        n_chains=4,
+        n_sweeps=200,
+        burn_in=None,
+        thin=1,
+        loss="vi",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.model = model
+        self.row_prior = row_prior
+        self.column_prior = column_prior
+        self.split_merge = split_merge
+        self.sample_hyper = sample_hyper
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.loss = loss
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Draw clusterings of the rows and columns of X.
+
+        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            NaN, and None among words, are gaps, which count neither way. A sparse matrix says what
+            was observed: cells that it does not store are gaps, stored zeros are zeros.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        schedule = self._check_schedule()
+        priors = tuple(
+            _check_prior(name, getattr(self, name)) for name in ("row_prior", "column_prior")
+        )
+        cells = read_cells(self, X, reset=True)
+        model = bind(choose_model(self.model, cells), cells)
+        bound = cells.bound_to(model)
+        random = as_generator(self.random_state)
+        chains = [
+            BiclusterChain(
+                model,
+                bound,
+                priors,
+                generator,
+                split_merge=bool(self.split_merge),
+                sample_hyper=bool(self.sample_hyper),
+            )
+            for generator in random.spawn(self.n_chains)
+        ]
+        with report_passes(self, X) as on_pass:
+            draws = run_chains(chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
+        self._store(model, cells, bound, draws, schedule, random)
+        return self
+
+    def predict(self, X):
+        """Return the likeliest cluster of each row of X, by the clusters of the columns."""
+        return self.predict_proba(X).argmax(axis=1).astype(np.int32)
+
+    def predict_proba(self, X):
+        """Return the probability of each cluster of ``row_labels_`` for each row of X.
+
+        It is taken as given that a row belongs to one of them. A row of gaps tells nothing, and
+        goes by the sizes of clusters.
+        """
+        check_is_fitted(self, "model_")
+        cells = read_cells(self, X, reset=False).bound_to(self.model_)
+        n_parts = self.n_column_clusters_
+        part = self.column_labels_[cells.column]
+        rows = bundles(self.model_, cells.values, cells.row, part, (cells.shape[0], n_parts))
+        log_weights = Bundle(self.model_, n_parts).log_predictive(rows, self.block_statistics_)
+        join = self.row_prior_.tables(len(self.row_labels_) + 1).join
+        return softmax(log_weights + join[np.bincount(self.row_labels_)], axis=1)
+
+    def _store(
+        self,
+        model: BoundModel,
+        cells: Cells,
+        bound: Cells,
+        draws: list[list[BiclusterDraw]],
+        schedule: Schedule,
+        random: np.random.Generator,
+    ) -> None:
+        """Keep the draws, and what follows from them."""
+        self.posterior_, self.column_posterior_ = (
+            posterior_of([[draw[side] for draw in chain] for chain in draws], self.thin)
+            for side in range(2)
+        )
+        n_columns = self.column_posterior_.n_clusters
+        self.posterior_.parameters["n_column_clusters"] = n_columns.astype(np.float64)
+        self.row_labels_ = self.labels_ = self.posterior_.point_estimate(self.loss, random)
+        self.column_labels_ = self.column_posterior_.point_estimate(self.loss, random)
+        self.n_clusters_ = int(self.row_labels_.max()) + 1
+        self.n_column_clusters_ = int(self.column_labels_.max()) + 1
+        self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
+        best = max((draw for chain in draws for draw in chain), key=lambda d: d.rows.log_joint)
+        self.model_ = model.with_hyper(best.rows.hyper)
+        self.row_prior_, self.column_prior_ = best.rows.prior, best.columns.prior
+        self.block_statistics_ = block_statistics(
+            self.model_, bound, self.row_labels_, self.column_labels_
+        )
+        self.block_means_ = self._means(cells)
+        row, column = np.divmod(
+            np.arange(self.n_clusters_ * self.n_column_clusters_), self.n_column_clusters_
+        )
+        self.rows_ = self.row_labels_ == row[:, None]
+        self.columns_ = self.column_labels_ == column[:, None]
+        self._judge_chains()
+
+    def _means(self, cells: Cells) -> np.ndarray | None:
+        values = cells.values[:, 0]
+        if values.dtype == object:
+            return None
+        block = self.row_labels_[cells.row] * self.n_column_clusters_
+        block = block + self.column_labels_[cells.column]
+        n_blocks = self.n_clusters_ * self.n_column_clusters_
+        count = np.bincount(block, minlength=n_blocks)
+        total = np.bincount(block, values, minlength=n_blocks)
+        means = np.divide(total, count, out=np.full(n_blocks, np.nan), where=count > 0)
+        return means.reshape(self.n_clusters_, self.n_column_clusters_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+def _check_prior(name: str, prior: Any) -> PartitionPrior:
+    if prior is None:
+        return DirichletProcess(Gamma(1.0, 1.0))
+    if not isinstance(prior, PartitionPrior):
+        raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
+    return prior
