@@ -2,10 +2,10 @@
 
 ``python benchmarks/paper/dpap_synthetic.py [--sets 1000] [--pictures FOLDER]`` draws sets of 100
 rows from the exemplar model (alpha 1, base variance 1, noise variance 0.5; the paper does not say
-how many columns, and in two clusters overlap most) and gives everybody the same similarities:
-affinity propagation at several shifts d of the preferences, iterated conditional modes from one
-cluster (ICM-1) and from single rows (ICM-N), and messages with the prior (DPAP), followed by moves
-and joins. The pictures are the paper's figures 4 and 5.
+how many columns, and in two clusters overlap too much to be told) and gives everybody the same
+similarities: affinity propagation at several shifts d of the preferences, iterated conditional
+modes from one cluster (ICM-1) and from single rows (ICM-N), and messages with the prior (DPAP),
+followed by moves and joins. The pictures are the paper's figures 4 and 5.
 """
 
 import argparse
@@ -202,7 +202,7 @@ def draw(records: list[Record], folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=100, help="data sets; the paper has 1,000")
-    parser.add_argument("--columns", type=int, default=2, help="of each row")
+    parser.add_argument("--columns", type=int, default=10, help="of each row")
     parser.add_argument("--quick", action="store_true", help="10 sets: a smoke run")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw figures 4 and 5")
     parser.add_argument("--json", metavar="FILE", help="write the figures here, too")

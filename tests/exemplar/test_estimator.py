@@ -204,6 +204,20 @@ def test_auto_does_not_see_a_shift_or_scale_of_similarities():
     )
 
 
+@pytest.mark.parametrize("settings", [{"refine": True}, {"solver": "icm"}, {"max_iter": 2}])
+def test_units_do_not_matter(settings):
+    X = blobs(80, 3)
+    S = -np.square(X[:, None] - X).sum(axis=2)
+    for scale in (1e-12, 1e9):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            one, other = (
+                AffinityPropagation(affinity="precomputed", random_state=0, **settings).fit(matrix)
+                for matrix in (S, scale * S)
+            )
+        np.testing.assert_array_equal(one.labels_, other.labels_)
+
+
 def test_sparse_similarities():
     X = blobs(150, 5, cluster_std=0.5)
     graph = kneighbors_graph(X, 25, mode="distance")

@@ -65,7 +65,7 @@ class Problem:
         preference = self.edges.value[self.edges.own]
         low, high = self.between
         spread = max(high, float(preference.max())) - min(low, float(preference.min()))
-        return 2.0 * self.n * (spread + 1.0) + self.weights.spread
+        return 2.0 * self.n * spread + self.weights.spread or 1.0  # where all is equal, any will do
 
     @cached_property
     def finite_weights(self) -> Weights:

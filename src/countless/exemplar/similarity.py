@@ -14,7 +14,7 @@ from countless._threads import Each, steps
 from countless.kernels.edges import Edges, break_ties
 
 # Entries of a similarity matrix that a thread computes at a time.
-TILE_ENTRIES = 2**20
+TILE_ENTRIES = 2**18
 SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
 # What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
 SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
