@@ -1,11 +1,13 @@
 """Where to cut any linkage."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
 from sklearn.datasets import make_blobs
 
-from countless import cut_gap
+from countless import LinkageClustering, cut_gap
 from countless._labels import number_by_appearance
 from countless.tree.gap import TreeCut
 
@@ -63,6 +65,17 @@ def test_equal_rows_and_few_rows():
     assert (pair.n_clusters, pair.confidence) == (1, 0.0)
     assert isinstance(pair, TreeCut)
     assert "n_clusters=1" in repr(pair)
+
+
+def test_fastcluster_gives_the_same_or_is_asked_for():
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    model = LinkageClustering("complete", engine="fastcluster", random_state=0)
+    if find_spec("fastcluster") is None:
+        with pytest.raises(ImportError, match="pip install fastcluster"):
+            model.fit(X)
+        return
+    expected = LinkageClustering("complete", random_state=0).fit(X)
+    np.testing.assert_allclose(model.fit(X).linkage_matrix_, expected.linkage_matrix_)
 
 
 def test_bad_trees_and_rows_are_refused():

@@ -265,6 +265,8 @@ class LinkageClustering(TreeEstimator):
     ----------
     method : {'average', 'complete', 'single', 'ward', 'weighted'}, default='average'
         As in `scipy.cluster.hierarchy.linkage`; ``'ward'`` is for Euclidean rows.
+    engine : {'scipy', 'fastcluster'}, default='scipy'
+        Which library grows the tree; fastcluster is faster and must be installed.
     metric, metric_params, n_clusters, max_diameter, max_dissimilarity, random_state, n_jobs
         As in `DivisiveClustering`.
 
@@ -288,6 +290,7 @@ class LinkageClustering(TreeEstimator):
         self,
         method="average",
         *,
+        engine="scipy",
         metric="euclidean",
         metric_params=None,
         n_clusters=None,
@@ -297,6 +300,7 @@ class LinkageClustering(TreeEstimator):
         n_jobs=None,
     ):
         self.method = method
+        self.engine = engine
         self.metric = metric
         self.metric_params = metric_params
         self.n_clusters = n_clusters
@@ -307,10 +311,12 @@ class LinkageClustering(TreeEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.engine not in ("scipy", "fastcluster"):
+            raise ValueError(f"engine must be 'scipy' or 'fastcluster'; got {self.engine!r}")
         if self.method == "ward" and self.metric not in ("euclidean", "precomputed"):
             raise ValueError(f"Ward's method needs Euclidean rows; got metric={self.metric!r}")
 
     def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
         if pairs.n_rows == 1:
             return np.empty((0, 4))
-        return grow_linkage(pairs, self.method)
+        return grow_linkage(pairs, self.method, self.engine)

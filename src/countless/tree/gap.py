@@ -10,6 +10,8 @@ show at that k (`countless.hard.structureless`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -135,9 +137,14 @@ def cut_gap(
     return judged(linkage, grow, lambda: pairs.clouds(seed), method)
 
 
-def grow_linkage(pairs: Pairs, method: str) -> np.ndarray:
-    """Return SciPy's linkage of rows or dissimilarities."""
-    return hierarchy.linkage(squareform(pairs.matrix, checks=False), method)
+def grow_linkage(pairs: Pairs, method: str, engine: str = "scipy") -> np.ndarray:
+    """Return the linkage of dissimilarities, by SciPy or by fastcluster, which gives the same."""
+    library: Any = hierarchy
+    if engine == "fastcluster":
+        if find_spec("fastcluster") is None:
+            raise ImportError("engine='fastcluster' needs it: pip install fastcluster")
+        library = import_module("fastcluster")
+    return library.linkage(squareform(pairs.matrix, checks=False), method)
 
 
 def tree_of(linkage: np.ndarray) -> WardTree:
