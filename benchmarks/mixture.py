@@ -1,8 +1,8 @@
 """Dirichlet process mixtures beside scikit-learn's BayesianGaussianMixture, in one run.
 
 Prints Markdown tables: what a sweep costs beside an iteration, in processor time and one thread;
-whole fits with defaults, from one cluster; how the cost grows; what a long run keeps; and Murphy's
-figure 25.8, a Dirichlet process beside a finite mixture.
+whole fits with defaults, from one cluster; one partition of 200 draws; how the cost grows; what a
+long run keeps; and Murphy's figure 25.8, a Dirichlet process beside a finite mixture.
 
     python benchmarks/mixture.py [--quick] [--threads 2] [--json FILE]
 
@@ -14,6 +14,7 @@ import argparse
 import json
 import tempfile
 import time
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,9 @@ from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
 from countless import DPMixture
+from countless.bayes.draws import collapse
 from countless.bayes.gibbs import PartitionChain
+from countless.bayes.posterior import Posterior
 from countless.models import Gaussian
 from countless.priors import DirichletProcess, FiniteDirichlet, Gamma
 from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure
@@ -224,13 +227,51 @@ def long_runs(quick: bool, limits: Limits) -> list[Record]:
     return whole_fits("1,000 rows", planted(300 if quick else 1_000, 2, 5, 9.0), limits, 1, long)
 
 
+def estimates(name: str, data: Planted, n_draws: int, repeats: int) -> list[Record]:
+    """Return what one partition of many draws costs, and how near it is to draws and truth."""
+    chain = chain_at(data)
+    labels = []
+    for _ in range(n_draws):
+        chain.sweep()
+        labels.append(chain.record().labels)
+    posterior = Posterior([labels], np.zeros((1, n_draws)))
+    draws = posterior.labels[0]
+    records = []
+    for loss in ("vi", "binder"):
+        least = min(posterior.expected_loss(draw, loss) for draw in draws[:: max(1, n_draws // 50)])
+        tracemalloc.start()
+        found = posterior.point_estimate(loss, 0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        seconds = least_seconds(lambda loss=loss: posterior.point_estimate(loss, 0), repeats)
+        records.append(
+            {
+                "set": name,
+                "loss": loss,
+                "draws": n_draws,
+                "distinct rows": len(collapse(draws)[1]),
+                "CPU s": seconds,
+                "MB more": peak / 1e6,
+                "k": int(found.max()) + 1,
+                "expected loss": posterior.expected_loss(found, loss),
+                "of a draw, least": least,
+                "NMI": normalized_mutual_info_score(data.truth, found),
+                "NMI of draws, mean": float(
+                    np.mean([normalized_mutual_info_score(data.truth, d) for d in draws[::20]])
+                ),
+                "oracle": normalized_mutual_info_score(data.truth, data.oracle),
+            }
+        )
+    return records
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows and repeats")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one fit")
     parser.add_argument("--json", type=Path, help="write the records here, too")
-    names = ("sweeps", "fits", "growth", "long runs", "figure 25.8")
+    names = ("sweeps", "fits", "point estimate", "growth", "long runs", "figure 25.8")
     parser.add_argument("--tables", nargs="+", choices=names, default=names)
     options = parser.parse_args()
     quick, limits = options.quick, Limits(options.threads, options.timeout)
@@ -244,6 +285,11 @@ def main() -> None:
             record
             for name, data in sets(quick).items()
             for record in whole_fits(name, data, limits, 1 if quick else 2, FITS)
+        ],
+        "point estimate": lambda: [
+            record
+            for name, data in sets(quick).items()
+            for record in estimates(name, data, 50 if quick else 200, 1 if quick else 3)
         ],
         "growth": lambda: growth(quick, 3 if quick else 7),
         "long runs": lambda: long_runs(quick, limits),
