@@ -49,7 +49,7 @@ def fit_tree(
     learn: bool,
     shares: Sequence[float] = (1.0,),
     max_iter: int = 20,
-    tol: float = 1e-6,
+    tol: float = 1e-4,
     n_threads: int = 1,
     on_pass: OnPass = ignore_pass,
 ) -> Fit:

@@ -22,7 +22,7 @@ from countless.rows.home import threads
 # Pairs that one task of a thread looks at.
 TASK_PAIRS = 2**16
 # Trees that compete when all is tried: what share of the log of Gamma(n) guides their merges.
-SHARES = (1.0, 0.75, 0.5, 0.0)
+SHARES = (1.0, 0.75, 0.5)
 # The height of a merge that is as likely as not.
 CUT = float(np.log(2.0))
 
