@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import as_given, force_option, json_option, quiet_option, seed_option
+from .options import (
+    as_given,
+    force_option,
+    jobs_option,
+    json_option,
+    quiet_option,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..image.scores import Scores
+    from ..image.segment import Segmentation
     from .screen import Screen
 
 FILES = ("segments.png", "colors.png", "labels.png", "labels.npy", "run.json")
@@ -77,6 +85,7 @@ MOST_SHOWN = 20
     help="Where results go; by default the picture's name with '-segments'.",
 )
 @seed_option
+@jobs_option
 @json_option
 @quiet_option
 @force_option
@@ -86,102 +95,127 @@ def segment(picture: str, **options: Any) -> None:
     Writes segments.png (their outlines), colors.png (their mean colours), labels.png or labels.npy
     (the segment of each pixel) and run.json. Needs pip install 'countless[image]'.
     """
-    from ..io.errors import InputError
-    from ..io.write import check_free
-    from .screen import Screen
-
-    out = options["out"] or Path(f"{Path(picture).name.split('.')[0] or 'picture'}-segments")
-    check_free(out, FILES, options["force"])
-    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    try:
-        _segment(screen, picture, out, options)
-    except (ImportError, ValueError, MemoryError) as error:
-        raise InputError(str(error) or "there is not enough memory") from error
-
-
-def _segment(screen: "Screen", name: str, out: Path, options: dict[str, Any]) -> None:
-    from ..image.picture import read_picture
+    from ..image.picture import need_scikit_image, read_picture
     from ..image.scores import compare
-    from ..image.segment import check_weights, cut_patches, make_method, spread
-    from ..image.similarity import similarity
-    from ..image.truth import read_truth
     from ..io.errors import InputError
     from ..io.table import counted
-    from ..io.write import write_directory
-    from .progress import follow
-    from .registry import parse_settings
+    from ..io.write import check_free, write_directory
     from .run import Request, run_record
-    from .screen import to_json
+    from .screen import Screen, to_json
 
-    method, prior = options["method"], options["prior"]
-    if prior is not None and method != "affinity":
-        raise InputError(f"--prior is for affinity, not for {method}")
-    weights = {key: options[key] for key in ("color_weight", "edge_weight")}
-    weights = check_weights(**{key: x for key, x in weights.items() if x is not None})
-    settings = parse_settings(options["settings"])
+    arguments, method = as_given(picture=picture, **options), options["method"]
+    out = options["out"] or Path(f"{Path(picture).name.split('.')[0] or 'picture'}-segments")
+    check_free(out, FILES, options["force"])
+    try:
+        need_scikit_image()
+    except ImportError as error:
+        raise InputError(str(error)) from error
 
-    with screen.step("read", f"reading {name}"):
-        image, sha256 = read_picture(name)
-        truths = [truth for path in options["truth"] for truth in read_truth(path)]
-    height, width = image.shape[:2]
-    for truth in truths:
-        if truth.shape != (height, width):
-            raise InputError(
-                f"--truth has {truth.shape[1]} x {truth.shape[0]} pixels, "
-                f"and {name} {width} x {height}"
-            )
-    with screen.step("superpixels", "cutting the picture into superpixels"):
-        patches = cut_patches(image, options["superpixels"])
-    seed = options["seed"]
-    made = make_method(method, prior or "dp", patches.n, options["scale"], settings, seed)
-    screen.show(f"{Path(name).name}: {width} x {height} pixels, {counted(patches.n, 'superpixel')}")
-    with screen.step("similarity", "comparing superpixels"):
-        similarities = made.matrix(similarity(patches, **weights))
-    with screen.step("fit", f"{method} on {counted(patches.n, 'superpixel')}") as say:
-        if screen.err.is_terminal:
-            follow(made.estimator, say, similarities.shape)
-        labels = spread(patches, made.estimator.fit_predict(similarities), height, width)
-    result = _result(made, image, labels, patches.n)
-    screen.show(f"{counted(result['n_segments'], 'segment')}, found by {method}", "")
+    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    with screen.step("read", f"reading {picture}"):
+        image, sha256 = read_picture(picture)
+        truths = _read_truths(options["truth"], picture, image.shape[:2])
+    try:
+        found = _find(screen, picture, image, options)
+    except (ValueError, MemoryError) as error:
+        raise InputError(str(error) or f"{picture} needs more memory than there is") from error
+    result = _result(found, image)
+    screen.show(f"{counted(found.n_segments, 'segment')}, found by {method}", "")
     screen.show(_view(result["segments"]))
     if truths:
         with screen.step("compare", "comparing with what people drew"):
-            scores = compare(labels, truths)
-        result["scores"] = scores
-        screen.show("", _told(scores))
+            result["scores"] = compare(found.labels, truths)
+        screen.show("", _told(result["scores"]))
     with screen.step("draw", "drawing"):
-        files = _drawn(image, labels, options["labels"])
-    arguments = as_given(picture=name, **options)
-    request = Request("segment", method, arguments, seed, out, options["force"], plot=False)
-    source = {"source": Path(name).name, "sha256": sha256, "width": width, "height": height}
-    record = run_record(screen, source, made.estimator, request, result, [*files, "run.json"])
+        files = _drawn(image, found.labels, options["labels"])
+    height, width = image.shape[:2]
+    source = {"source": Path(picture).name, "sha256": sha256, "width": width, "height": height}
+    request = Request("segment", method, arguments, options["seed"], out, options["force"], False)
+    record = run_record(screen, source, found.estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(out, files, FILES, options["force"])
     screen.show("", f"Wrote {out}/: {', '.join(sorted(files))}")
     screen.finish(record)
 
 
-def _result(made: Any, image: "np.ndarray", labels: "np.ndarray", n_patches: int) -> dict[str, Any]:
+def _read_truths(paths: tuple[str, ...], picture: str, size: tuple[int, ...]) -> "list[np.ndarray]":
+    """Read what people drew, all of it as large as the picture."""
+    from ..image.truth import read_truth
+    from ..io.errors import InputError
+
+    truths = []
+    for path in paths:
+        for truth in read_truth(path):
+            if truth.shape != size:
+                raise InputError(f"{path} has {_by(truth.shape)} pixels, and {picture} {_by(size)}")
+            truths.append(truth)
+    return truths
+
+
+def _by(size: tuple[int, ...]) -> str:
+    return " x ".join(str(length) for length in size[::-1])
+
+
+def _find(
+    screen: "Screen", picture: str, image: "np.ndarray", options: dict[str, Any]
+) -> "Segmentation":
+    """Cut the picture into segments, step by step."""
+    from ..image.segment import Segmentation, check_weights, cut_patches, make_method, spread
+    from ..image.similarity import similarity
+    from ..io.errors import InputError
+    from ..io.table import counted
+    from .progress import follow
+    from .registry import parse_settings
+
+    method, prior = options["method"], options["prior"]
+    if prior is not None and method != "affinity":
+        raise InputError(f"--prior is for affinity, not for {method}")
+    names = ("color_weight", "edge_weight")
+    weights = check_weights(**{name: options[name] for name in names if options[name] is not None})
+    settings = parse_settings(options["settings"])
+    if options["jobs"] is not None and method == "affinity":  # the others know no threads
+        settings.setdefault("n_jobs", options["jobs"])
+    with screen.step("superpixels", "cutting the picture into superpixels"):
+        patches = cut_patches(image, options["superpixels"])
+    n_patches = counted(patches.n, "superpixel")
+    made = make_method(
+        method, prior or "dp", patches.n, options["scale"], settings, options["seed"]
+    )
+    screen.show(f"{Path(picture).name}: {_by(image.shape[:2])} pixels, {n_patches}")
+    with screen.step("similarity", "comparing superpixels"):
+        matrix = made.matrix(similarity(patches, **weights))
+    with screen.step("fit", f"{method} on {n_patches}") as say:
+        if screen.err.is_terminal:
+            follow(made.estimator, say, matrix.shape)
+        labels = spread(patches, made.estimator.fit_predict(matrix), *image.shape[:2])
+    return Segmentation(labels, int(labels.max()) + 1, patches, made.estimator, made.scale)
+
+
+def _result(found: "Segmentation", image: "np.ndarray") -> dict[str, Any]:
     """Return what was found, the largest segment first."""
     import numpy as np
 
     from ..image.draw import mean_colors
 
-    pixels = np.bincount(labels.ravel())
-    colors = np.round(255 * mean_colors(image, labels)).astype(int)
+    pixels = np.bincount(found.labels.ravel())
+    colors = np.round(255 * mean_colors(image, found.labels)).astype(int)
     segments = [
         {
             "label": int(label),
             "pixels": int(pixels[label]),
-            "share": float(pixels[label] / labels.size),
+            "share": float(pixels[label] / found.labels.size),
             "color": "#{:02x}{:02x}{:02x}".format(*colors[label]),
         }
         for label in np.argsort(-pixels, kind="stable")
     ]
-    result = {"n_segments": len(pixels), "n_superpixels": n_patches, "scale": made.scale}
+    result = {
+        "n_segments": found.n_segments,
+        "n_superpixels": found.patches.n,
+        "scale": found.scale,
+    }
     for name in ("n_iter_", "converged_", "log_joint_", "objective_"):
-        if hasattr(made.estimator, name):
-            result[name.removesuffix("_")] = getattr(made.estimator, name)
+        if hasattr(found.estimator, name):
+            result[name.removesuffix("_")] = getattr(found.estimator, name)
     return result | {"segments": segments}
 
 

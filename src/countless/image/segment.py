@@ -47,6 +47,7 @@ class Segmentation(NamedTuple):
     n_segments: int
     patches: Superpixels
     estimator: Any  # what clustered the patches, fitted
+    scale: float  # what their similarities were multiplied by
 
 
 class Method(NamedTuple):
@@ -116,7 +117,7 @@ def segment(
     similarities = similarity(patches, **check_weights(color_weight, edge_weight))
     of_patch = chosen.estimator.fit_predict(chosen.matrix(similarities))
     labels = spread(patches, of_patch, *np.shape(image)[:2])
-    return Segmentation(labels, int(labels.max()) + 1, patches, chosen.estimator)
+    return Segmentation(labels, int(labels.max()) + 1, patches, chosen.estimator, chosen.scale)
 
 
 def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
