@@ -11,12 +11,20 @@ from scipy.integrate import dblquad, quad
 from countless._labels import number_by_appearance
 from countless.bayes.gibbs import EARLY_SWEEPS
 from countless.bayes.hdp_chain import SharedChain
-from countless.bayes.hdp_seating import Believed, Concentrations, log_seating, seating_of
+from countless.bayes.hdp_seating import (
+    Believed,
+    Concentrations,
+    Seating,
+    count_cells,
+    draw_shared,
+    log_seating,
+    seating_of,
+)
 from countless.models import Categorical, Gaussian
 from countless.priors import DirichletProcess, Gamma
 
 # Runs that begin with a draw of everything from its prior.
-N_REPEATS = 200
+N_REPEATS = 120
 X = np.array([[0.0, 0.0], [0.5, 1.5], [5.0, 4.0], [5.2, 5.3], [0.3, 0.2], [4.0, 4.0]])
 GROUP = np.array([0, 0, 0, 1, 1, 1])
 MODEL = Gaussian(mean=[1, 1], strength=0.3, freedom=5, scale=np.eye(2)).bind(X)
@@ -137,51 +145,67 @@ def test_density_of_labels_and_weights_sums_to_the_franchise():
         assert two == pytest.approx(exact[labels], rel=1e-3)
 
 
-def draw_franchise(group, alpha, gamma, rng):
-    """Draw a partition from the prior, row by row."""
+def draw_seating(group, at, rng):
+    """Draw clusters and their weights from the prior, row by row."""
     tables, labels = [], []
     for of in group:
         own = [table for table in tables if table[0] == of]
-        seat = rng.choice(len(own) + 1, p=_shares([table[2] for table in own] + [alpha]))
-        if seat == len(own):
-            likes = [*Counter(table[1] for table in tables).values(), gamma]
-            own.append([of, int(rng.choice(len(likes), p=_shares(likes))), 0])
-            tables.append(own[-1])
-        own[seat][2] += 1
-        labels.append(own[seat][1])
-    return np.array(labels), tables
+        mark = rng.random() * (at.alpha + sum(table[2] for table in own))
+        for table in own:
+            mark -= table[2]
+            if mark < 0:
+                break
+        else:
+            likes = np.array([*Counter(dish for _, dish, _ in tables).values(), at.gamma])
+            table = [of, int(rng.choice(len(likes), p=likes / likes.sum())), 0]
+            tables.append(table)
+        table[2] += 1
+        labels.append(table[1])
+    tables_of = np.bincount([dish for _, dish, _ in tables])
+    return np.array(labels), rng.dirichlet([*tables_of, at.gamma])
 
 
-def _shares(weights):
-    return np.array(weights) / np.sum(weights)
+# What is drawn from the prior and then moved must still have the prior as its law.
+PRIOR = Believed(Gamma(2.0, 1.0), Gamma(1.5, 0.5))
+LAWS = {"alpha": stats.gamma(2.0), "gamma": stats.gamma(1.5, scale=2.0)}
+TWO_GROUPS = np.repeat([0, 1], 6)
 
 
-def test_concentrations_and_hyperparameters_keep_their_prior():
-    """Draw everything from the prior, then move: what was drawn has the prior as its law still."""
+def test_concentrations_keep_their_prior():
     rng = np.random.default_rng(0)
-    believed = Believed(Gamma(2.0, 1.0), Gamma(1.5, 0.5))
-    group = np.repeat([0, 1], 6)
+    found = []
+    for _ in range(700):
+        at = PRIOR.draw(rng)
+        labels, weights = draw_seating(TWO_GROUPS, at, rng)
+        counts = count_cells(TWO_GROUPS, labels, 2)
+        seating = Seating(labels, counts, weights, np.empty((counts.shape[1], 1)))
+        for _ in range(8):
+            seating, at = draw_shared(seating, PRIOR, at, rng)
+        found.append(at)
+    for law, drawn in zip(LAWS.values(), np.transpose(found), strict=True):
+        assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
+
+
+def test_sweeps_keep_the_prior_of_everything():
+    rng = np.random.default_rng(0)
     free = Gaussian(freedom=6.0).bind(X)
     found, first = [], []
     for _ in range(N_REPEATS):
         model = free.with_hyper(free.hyper.draw(rng))
-        at = believed.draw(rng)
-        labels, tables = draw_franchise(group, *at, rng)
+        at = PRIOR.draw(rng)
+        labels, weights = draw_seating(TWO_GROUPS, at, rng)
         parameters = model.draw_parameters(model.empty(labels.max() + 1), rng)
         rows = model.draw_rows({name: value[labels] for name, value in parameters.items()}, rng)
-        chain = SharedChain(model, believed, rows, group, labels, rng)
-        of_dishes = np.bincount([dish for _, dish, _ in tables])
-        weights = rng.dirichlet([*of_dishes, at.gamma])
+        chain = SharedChain(model, PRIOR, rows, TWO_GROUPS, labels, rng)
         chain.seating, chain.at = chain.seating._replace(weights=weights), at
         chain._n_swept = EARLY_SWEEPS
         for _ in range(2):
             chain.sweep()
         first.append(labels.max() + 1)
-        found.append([*chain.at, chain.n_clusters, *chain.model.hyper.value])
-    found = np.array(found)
-    assert stats.kstest(found[:, 0], stats.gamma(2.0).cdf).pvalue > 1e-5
-    assert stats.kstest(found[:, 1], stats.gamma(1.5, scale=2.0).cdf).pvalue > 1e-5
-    assert abs(found[:, 2].mean() - np.mean(first)) < 5 * np.std(first) * np.sqrt(2 / N_REPEATS)
-    for place in np.flatnonzero(free.hyper.free):
-        law = stats.norm(free.hyper.center[place], free.hyper.spread[place])
-        assert stats.kstest(found[:, 3 + place], law.cdf).pvalue > 1e-5
+        found.append([chain.n_clusters, *chain.at, *chain.model.hyper.value])
+    n_clusters, *others = np.transpose(found)
+    assert abs(n_clusters.mean() - np.mean(first)) < 5 * np.std(first) * np.sqrt(2 / N_REPEATS)
+    normal = map(stats.norm, free.hyper.center, free.hyper.spread)
+    drawn = np.array([True, True, *free.hyper.free])
+    for law, values, moved in zip([*LAWS.values(), *normal], others, drawn, strict=True):
+        assert not moved or stats.kstest(values, law.cdf).pvalue > 1e-6
