@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage
+from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, linkage
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.special import gammaln, log_expit, logsumexp
@@ -20,7 +20,7 @@ from countless.tree.bhc_learn import evidence_and_gradient, fit_tree
 from countless.tree.bhc_leaves import leaves_of
 from countless.tree.bhc_predict import log_densities, node_mixture
 from countless.tree.bhc_tree import cut, evaluate, grow_tree, heights, log_weights, node_weights
-from countless.tree.dendrogram import linkage_matrix, merge_order
+from countless.tree.dendrogram import dendrogram_purity, linkage_matrix, merge_order
 
 RNG = np.random.default_rng(5)
 MIXED = np.array(
@@ -254,6 +254,24 @@ def test_the_drawn_tree_cut_at_log_2_gives_the_clusters(n, seed):
     assert is_monotonic(matrix)
     flat = fcluster(matrix, np.log(2), "distance")
     assert adjusted_rand_score(flat, top[:n]) == 1.0
+
+
+def test_purity_is_the_mean_over_pairs_of_a_class():
+    random = np.random.default_rng(8)
+    classes = random.integers(3, size=14)
+    classes[0] = 7  # alone in its class: left out
+    tree = linkage(random.normal(size=(14, 2)), "average")
+    below = members(tree[:, :2].astype(int))
+    means = []
+    for a in range(1, 14):
+        others = [b for b in range(14) if b != a and classes[b] == classes[a]]
+        parts = [min((part for part in below if {a, b} <= part), key=len) for b in others]
+        means.append(np.mean([np.mean(classes[list(part)] == classes[a]) for part in parts]))
+    assert dendrogram_purity(tree, classes) == pytest.approx(np.mean(means))
+    with pytest.raises(ValueError, match="classes has 3 entries for 14 leaves"):
+        dendrogram_purity(tree, [0, 1, 0])
+    with pytest.raises(ValueError, match="no class of two leaves"):
+        dendrogram_purity(tree, np.arange(14))
 
 
 def test_a_cut_from_the_bottom_up_would_differ():

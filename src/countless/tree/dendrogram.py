@@ -27,9 +27,10 @@ def merge_order(children: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, n
 
     Examples
     --------
-    >>> order, children = merge_order(np.array([[0, 1], [2, 3]]), np.array([5.0, 1.0]))
+    >>> children = np.array([[0, 1], [2, 3], [4, 5]])
+    >>> order, children = merge_order(children, np.array([2.0, 1.0, 3.0]))
     >>> order.tolist(), children.tolist()
-    ([1, 0], [[2, 3], [0, 1]])
+    ([1, 0, 2], [[2, 3], [0, 1], [4, 5]])
     """
     n = len(children) + 1
     order = np.argsort(height, kind="stable")
