@@ -45,7 +45,8 @@ def mean_shares(
 def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray) -> Mixture:
     """Return clusters with the log weights of groups, (n_clusters + 1, n_groups + 1)."""
     extended = np.concatenate([statistics, np.zeros((1, statistics.shape[1]))])
-    return Mixture(extended, np.log(share.T), hyper)
+    with np.errstate(divide="ignore"):  # a tiny weight of a tiny concentration is none
+        return Mixture(extended, np.log(share.T), hyper)
 
 
 def probabilities(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
