@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from .superpixels import Superpixels
 
-# Both parts weigh about the same in photographs.
+# So that both parts count in photographs.
 COLOR_WEIGHT, EDGE_WEIGHT = 10.0, 4.0
 # The change of colour, in units of CIELAB a pixel, at which an edge is likely: 1 - 1/e.
 EDGE_CONTRAST = 14.0
