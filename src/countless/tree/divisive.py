@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ LEAVES, LEAVES_TIMES = 64, 2
 LINKAGES = ("average", "complete", "single", "ward", "weighted")
 
 
-class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
     """What estimators that cut a tree share: how rows are compared, and where the tree is cut."""
 
     method: str
@@ -113,9 +114,9 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             return Pairs.of_matrix(X)
         return Pairs.of_rows(X, self.metric, self.n_jobs, **self.metric_params or {})
 
+    @abstractmethod
     def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
         """Return the tree of these rows."""
-        raise NotImplementedError
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
         """Return the gaps of a tree beside those of structureless data, and that tree."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from countless._threads import steps
 from countless.dissimilarity.pairs import Measure
 from countless.hard.kernel.path import coordinates
 from countless.hard.micro import sample_positions
 from countless.hard.structureless import clouds_like
+from countless.kernels.gram import first_asymmetry
 
 # Rows that show the spread of all.
 SHOWN = 1000
@@ -36,35 +38,38 @@ class Pairs:
     ([5.0, 0.0], [[0.0, 5.0], [5.0, 0.0]])
     """
 
-    def __init__(self, n_rows: int, rows: np.ndarray | None, measure: Measure | None, n_jobs=None):
-        self.n_rows, self.rows, self._measure, self._n_jobs = n_rows, rows, measure, n_jobs
+    def __init__(
+        self,
+        n_rows: int,
+        compare_all: Callable[[], np.ndarray],
+        row: Callable[[int], np.ndarray],
+        rows: np.ndarray | None = None,
+        settings: dict[str, Any] | None = None,
+    ):
+        self.n_rows, self.rows = n_rows, rows
+        self._compare_all = compare_all
+        self._settings = settings or {}  # how other rows are measured alike
+        self.row = row  # one row's dissimilarities from all, without those of the others
 
     @classmethod
     def of_rows(cls, X: Any, metric: str, n_jobs: int | None = None, **settings: Any) -> Pairs:
         """Compare rows; settings are those of `countless.dissimilarity.dissimilarities`."""
         measure = Measure(X, metric=metric, **settings)
         rows = None if metric in ("mixed", "hamming") else np.asarray(X)
-        return cls(len(measure.values), rows, measure, n_jobs)
+        n_rows = len(measure.values)
+        settings = {"metric": metric, **settings}
+        return cls(n_rows, partial(measure.square, n_jobs), measure.row, rows, settings)
 
     @classmethod
     def of_matrix(cls, matrix: np.ndarray) -> Pairs:
         """Take dissimilarities that are known, or name the entry that is none."""
         _check_matrix(matrix)
-        pairs = cls(len(matrix), None, None)
-        pairs.__dict__["matrix"] = matrix
-        return pairs
+        return cls(len(matrix), lambda: matrix, matrix.__getitem__)
 
     @cached_property
     def matrix(self) -> np.ndarray:
         """All dissimilarities."""
-        assert self._measure is not None  # of_matrix has set the attribute
-        return self._measure.square(self._n_jobs)
-
-    def row(self, i: int) -> np.ndarray:
-        """Return the dissimilarities of one row from all, without those of the others."""
-        if self._measure is None:
-            return self.matrix[i]
-        return self._measure.row(i)
+        return self._compare_all()
 
     def clouds(self, seed: int) -> Iterator[list[Pairs]]:
         """Give clouds without structure of either shape, with the spread of these rows.
@@ -73,15 +78,14 @@ class Pairs:
         space in which distances are the dissimilarities, as far as there is one.
         """
         shown = sample_positions(np.ones(self.n_rows), SHOWN, seed)
-        if self.rows is not None and self._measure is not None:
-            sample, metric = self.rows[shown].astype(np.float64), self._measure.metric
+        share = np.full(len(shown), 1 / len(shown))
+        if self.rows is not None:
+            sample, settings = self.rows[shown].astype(np.float64), self._settings
         else:
             squares = np.square(self.matrix[np.ix_(shown, shown)], dtype=np.float64)
-            sample = coordinates(-squares / 2, np.full(len(shown), 1 / len(shown)))
-            metric = "euclidean"
-        share = np.full(len(shown), 1 / len(shown))
+            sample, settings = coordinates(-squares / 2, share), {"metric": "euclidean"}
         for kind in clouds_like(sample, share, self.n_rows, seed):
-            yield [Pairs.of_rows(cloud, metric) for cloud in kind]
+            yield [Pairs.of_rows(cloud, **settings) for cloud in kind]
 
 
 def _check_matrix(matrix: np.ndarray) -> None:
@@ -100,9 +104,10 @@ def _check_matrix(matrix: np.ndarray) -> None:
     if np.diagonal(matrix).any():
         row = int(np.flatnonzero(np.diagonal(matrix))[0])
         raise ValueError(f"row {row} differs from itself: column {row} is {matrix[row, row]:g}")
-    apart = np.abs(matrix - matrix.T) > ASYMMETRY * matrix.max()
-    if apart.any():
-        row, column = np.argwhere(apart)[0]
+    tolerance = ASYMMETRY * float(matrix.max())
+    found = (first_asymmetry(matrix, *places, tolerance) for places in steps(n_rows, SHOWN))
+    row, column = next((pair for pair in found if pair[0] >= 0), (-1, -1))
+    if row >= 0:
         raise ValueError(
             f"precomputed dissimilarities must be symmetric; row {row}, column {column} is "
             f"{matrix[row, column]:g} and row {column}, column {row} is {matrix[column, row]:g}"
