@@ -44,12 +44,15 @@ from countless.plot import (
     ClusterCountDisplay,
     ComponentsDisplay,
     DendrogramDisplay,
+    DependenceDisplay,
     HeatmapDisplay,
     PenaltyPathDisplay,
     SimilarityDisplay,
     StabilityDisplay,
     TraceDisplay,
+    ViewsDisplay,
 )
+from countless.plot.dependence import view_numbers
 from countless.priors import DirichletProcess
 
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c")
@@ -320,12 +323,12 @@ def draw_posterior() -> dict[str, Figure]:
     """Draw what the posterior of the irises says of k, and of rows."""
     X = load_iris().data
     lengths = X[:, [0, 2]]
-    mixture = DPMixture(random_state=0).fit(lengths)
+    mixture = DPMixture(n_chains=2, random_state=0).fit(lengths)
     of_k, of_rows, plane = new_figure(7.2, 2.7), new_figure(3.8, 3), new_figure(4.4, 3.4)
     left, right = of_k.subplots(1, 2)
     TraceDisplay.from_estimator(mixture, names=["n_clusters"], ax=left)
     ClusterCountDisplay.from_estimator(mixture, ax=right)
-    all_four = DPMixture(n_sweeps=400, random_state=0).fit(X)
+    all_four = DPMixture(n_chains=1, n_sweeps=400, random_state=0).fit(X)
     SimilarityDisplay.from_estimator(all_four, ax=of_rows.add_subplot())
     ax = ComponentsDisplay.from_estimator(mixture, lengths, ax=plane.add_subplot()).ax_
     ax.set_xlabel("length of sepals (cm)")
@@ -346,12 +349,25 @@ def draw_segments() -> Figure:
     return figure
 
 
+def draw_crosscat() -> dict[str, Figure]:
+    """Draw irises and wines that were glued together, as the example does."""
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "crosscat.py"))
+    table, names = example["glue"]()
+    model = example["fit"](table)
+    dependence, views = new_figure(5.6, 3.4), new_figure(6.4, 4.2)
+    display = DependenceDisplay(model.dependence(), view_numbers(model), names)
+    display.plot(ax=dependence.add_subplot())
+    ViewsDisplay(model.encoded_rows(), model.views_, names).plot(figure=views)
+    return {"crosscat-dependence.png": dependence, "crosscat-views.png": views}
+
+
 if __name__ == "__main__":
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        **draw_crosscat(),
         "exemplars.png": draw_exemplars(),
         "digits-tree.png": draw_digits_tree(),
         "graph.png": draw_graph(),
