@@ -222,7 +222,7 @@ def test_parameters_are_checked(parameters, message):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ((0, 1, 5.0), "symmetric; row 0, column 1 is 5 and row 1, column 0 is 1"),
+        ((0, 1, 5.0), "symmetric; row 1, column 0 is 1 and row 0, column 1 is 5"),
         ((2, 2, 1.0), "row 2 differs from itself"),
         ((1, 0, -1.0), "at least 0; row 1, column 0 is -1"),
         ((1, 2, np.nan), "row 1, column 2"),
