@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from countless._labels import number_by_appearance
+from countless.bayes.crosscat.anew import split_or_merge_anew
 from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.chain import CrossCatChain
 from countless.bayes.crosscat.columns import (
@@ -90,14 +91,18 @@ def columns_that_leave(chain):
         )
 
 
-def views_that_split(chain):
+def views_that_split(chain, split_or_merge=split_or_merge_views):
     chain.views = [
         move_rows(chain.cells, view, chain.believed_rows, chain.random, 0) for view in chain.views
     ]
     chain.views = move_among_views(chain.cells, chain.views, chain.column_tables, chain.random)
-    chain.views = split_or_merge_views(
+    chain.views = split_or_merge(
         chain.cells, chain.views, chain.believed_rows, chain.column_tables, chain.random
     )
+
+
+def views_drawn_anew(chain):
+    views_that_split(chain, split_or_merge_anew)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +111,10 @@ def views_that_split(chain):
         (BINARY, [Bernoulli(1, 1)] * 3, all_moves, 205),
         (BINARY, [Bernoulli(1, 1)] * 3, columns_that_leave, 205),
         (WIDE, [Bernoulli(1, 1)] * 4, views_that_split, 94),
+        (WIDE, [Bernoulli(1, 1)] * 4, views_drawn_anew, 94),
         (MIXED, [DiagonalGaussian(0.0, 0.5, 2.0, 1.0), Poisson(1, 0.7)], all_moves, 30),
     ],
-    ids=["all", "leave", "split", "mixed"],
+    ids=["all", "leave", "split", "anew", "mixed"],
 )
 def test_the_chain_draws_from_the_exact_posterior(X, models, moves, n_states):
     row_prior, column_prior = DirichletProcess(0.7), PitmanYor(1.5, 0.2)

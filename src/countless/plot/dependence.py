@@ -86,13 +86,9 @@ class DependenceDisplay:
         bar.set_label("probability of sharing a view", fontsize="small")
         bar.outline.set_visible(False)
         ax.tick_params(length=0, labelsize="small")
-        if n > MOST_NAMES:
-            ax.set_xticks([])
-            ax.set_yticks([])
-            return self
-        names = [str(self.names[j]) for j in self.order_]
-        ax.set_xticks(range(n), names, rotation=90)
-        ax.set_yticks(range(n), names)
+        ax.set_xticks([])  # in the same order
+        names = [str(self.names[j]) for j in self.order_] if n <= MOST_NAMES else []
+        ax.set_yticks(range(len(names)), names)
         return self
 
 

@@ -97,7 +97,7 @@ class ViewsDisplay:
         ranks = _ranks(self.cells[:, view.columns])[order]
         ax.imshow(ranks, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0, vmax=1)
         for edge in np.cumsum(np.sort(sizes)[::-1])[:-1]:
-            ax.axhline(edge - 0.5, color="white", linewidth=2.0)
+            ax.axhline(edge - 0.5, color="white", linewidth=1.4)
             ax.axhline(edge - 0.5, color=LINE, linewidth=0.6)
         groups = "1 group" if view.n_clusters == 1 else f"{view.n_clusters} groups"
         ax.set_title(groups, fontsize="medium")
@@ -110,6 +110,6 @@ class ViewsDisplay:
 
 def _ranks(cells: np.ndarray) -> np.ndarray:
     """Return each cell's rank in its column, from 0 to 1; gaps stay NaN."""
-    ranks = rankdata(cells, axis=0, nan_policy="omit") - 1.0
+    ranks = rankdata(cells, method="dense", axis=0, nan_policy="omit") - 1.0
     most = np.nanmax(np.where(np.isnan(ranks), 0.0, ranks), axis=0)
     return np.where(most > 0, ranks / np.maximum(most, 1.0), np.where(np.isnan(ranks), ranks, 0.5))

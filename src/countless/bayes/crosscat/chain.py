@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from countless.bayes.crosscat.anew import split_or_merge_anew
 from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.columns import (
     all_labels,
@@ -20,9 +21,9 @@ from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
 
 # Of the columns, this share tries to leave its view or to come back, in each sweep; one at least.
-LEAVING = 0.1
-# Splits and merges tried in each sweep: of views, and of clusters in each view.
-VIEW_TRIES, ROW_TRIES = 1, 2
+LEAVING = 0.04
+# Splits and merges of clusters tried in each view, in each sweep.
+ROW_TRIES = 2
 
 
 class Draw(NamedTuple):
@@ -97,8 +98,8 @@ class CrossCatChain:
         n_leaving = max(1, round(LEAVING * self.cells.n_columns))
         for j in self.random.choice(self.cells.n_columns, n_leaving, replace=False):
             self.views = leave_or_return(self.cells, self.views, int(j), *priors)
-        for _ in range(VIEW_TRIES):
-            self.views = split_or_merge_views(self.cells, self.views, *priors)
+        self.views = split_or_merge_views(self.cells, self.views, *priors)
+        self.views = split_or_merge_anew(self.cells, self.views, *priors)
 
     def move_parameters(self) -> None:
         """Move the hyperparameters of columns, and the parameters of their prior."""

@@ -1,12 +1,13 @@
 """Moves of columns between views, and of views as a whole; each leaves the posterior as it is.
 
-Three moves. A column among others goes to any view by its probability. A column may leave for a
-view of its own, or come back from it: the partition of the new view is drawn for that column (see
-``view.py``), and its weight takes the place that Neal's algorithm 8 gives to draws from the prior
-[1]_. And a view is split in two, or two are merged: of two columns i and k of one view, k opens a
-view whose partition is drawn for the columns that would follow it, and each other column chooses;
-the partition that i keeps stays as it is. The first guess of who would follow depends on nothing
-that the move changes, so that it cancels, as in the moves of Jain and Neal [2]_.
+Three moves are here, and one more in ``anew.py``. A column among others goes to any view by its
+probability. A column may leave for a view of its own, or come back from it: the partition of the
+new view is drawn for that column (see ``view.py``), and its weight takes the place that Neal's
+algorithm 8 gives to draws from the prior [1]_. And a view is split in two, or two are merged: of
+two columns i and k of one view, k opens a view whose partition is drawn for the columns that would
+follow it, and each other column chooses; the partition that i keeps stays as it is. The first guess
+of who would follow depends on nothing that the move changes, so that it cancels, as in the moves of
+Jain and Neal [2]_.
 
 References
 ----------
@@ -24,8 +25,6 @@ from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.view import View, propose_rows
 from countless.kernels.crosscat import draw_log
 from countless.priors import PartitionPrior, Tables
-
-NOBODY = np.empty(0, dtype=np.int64)
 
 
 def fresh_view(columns, n_rows: int, row_prior: PartitionPrior, random) -> View:
@@ -136,14 +135,14 @@ def split_or_merge_views(
     rest_places = np.array([place[int(j)] for j in rest], dtype=np.int64)
     guess = propose_rows(cells, guessed, follows.prior, follows.tables, random)
     gains = cells.marginals(columns, guess.labels)[:, 0] - under_old
-    follow, _ = _share_out(gains[rest_places], column_tables.join, random)
+    follow, _ = share_out(gains[rest_places], column_tables.join, random)
     guessed = np.sort(np.append(rest[follow], k))
     proposal = propose_rows(cells, guessed, follows.prior, follows.tables, random, given)
     labels = proposal.labels if split else follows.labels
     under_new = cells.marginals(columns, labels)[:, 0]
     gains = (under_new - under_old)[rest_places]
     forced = None if split else np.isin(rest, follows.columns)
-    follow, log_followed = _share_out(gains, column_tables.join, random, forced)
+    follow, log_followed = share_out(gains, column_tables.join, random, forced)
     log_proposed = proposal.log_chosen + log_followed
     if not split:
         if log_mark >= log_proposed - log_ratio:
@@ -157,7 +156,7 @@ def split_or_merge_views(
     return [kept, follows, *(view for v, view in enumerate(views) if v != a)]
 
 
-def _share_out(
+def share_out(
     gains: np.ndarray, join: np.ndarray, random: np.random.Generator, forced=None
 ) -> tuple[np.ndarray, float]:
     """Let columns choose between two views that have one each, in turn, by what the second gains.
