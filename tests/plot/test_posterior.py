@@ -75,7 +75,7 @@ def test_bars_are_the_posterior_of_k(posterior):
     bars = {round(bar.get_center()[0]): bar for bar in display.bars_}
     assert {k: bar.get_height() for k, bar in bars.items()} == {3: 0.95, 4: 0.05}
     assert [to_hex(bar.get_facecolor()) == CHOSEN for bar in bars.values()] == [True, False]
-    assert display.ax_.get_title(loc="right") == "3 clusters with probability 0.95"
+    assert display.ax_.get_title(loc="right") == "3 with probability 0.9 or more"
 
 
 def test_similarity_is_ordered_by_cluster(posterior):

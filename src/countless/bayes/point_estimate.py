@@ -40,7 +40,7 @@ N_GUIDES = 12
 # One item in so many is looked at again before all are: those whose next best place is near.
 DOUBTFUL = 8
 # Relative to the largest value of f: a smaller gain is rounding, and losses so near are the same.
-ROUNDING = 1e-14
+ROUNDING = 1e-13
 SAME = 1e-10
 
 
@@ -107,7 +107,8 @@ def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> fl
     0.3466
     """
     numbers = number_by_appearance(labels)[1]
-    item_of, first = collapse(np.concatenate([draws, numbers[None].astype(np.int32)]))
+    numbers = numbers.astype(np.min_scalar_type(numbers.max()))
+    item_of, first = collapse(np.concatenate([draws, numbers[None]]))
     evidence = _gather(draws, item_of, first, loss)
     apart = _loss(evidence, _tables(evidence, numbers[first]))
     own = 0.0  # what the loss has of the draws alone
@@ -125,6 +126,8 @@ def _spread(draws: np.ndarray, most: int) -> np.ndarray:
     widest = int(draws.max()) + 1
     bearable = TABLE_BYTES // (4 * widest * _room(draws.shape[1], widest))
     n_kept = min(len(draws), most, max(1, bearable))
+    if n_kept == len(draws):
+        return draws
     return draws[np.linspace(0, len(draws) - 1, n_kept).round().astype(np.int64)]
 
 

@@ -88,7 +88,8 @@ class ClusterCountDisplay:
         ax.set_xlabel("number of clusters")
         ax.set_ylabel("posterior probability")
         span = f"{low}" if low == high else f"{low} to {high}"
-        # Ranges of whole numbers often hold more than was asked for.
-        held = share[low : high + 1].sum()
-        ax.set_title(f"{span} clusters with probability {held:.2f}", loc="right", fontsize="small")
+        # A range of whole numbers often holds more than was asked for.
+        ax.set_title(
+            f"{span} with probability {self.prob:g} or more", loc="right", fontsize="small"
+        )
         return self
