@@ -126,6 +126,11 @@ def test_other_rows_are_measured_by_the_ranges_of_the_first():
         dissimilarities(X, Y[["size"]])
 
 
+def test_column_names_may_be_numbers():
+    X = np.random.default_rng(0).normal(size=(7, 3))
+    np.testing.assert_array_equal(dissimilarities(pd.DataFrame(X)), dissimilarities(X))
+
+
 def test_ordinal_columns_without_levels_are_sorted():
     found = dissimilarities([[3], [1], [2]], kinds={0: "ordinal"})
     np.testing.assert_allclose(found[0], [0, 1, 0.5])

@@ -143,7 +143,7 @@ def _is_gap(value: Any) -> bool:
 def _from_frame(frame: nw.DataFrame) -> list[Column]:
     columns = []
     for name in frame.columns:
-        series = frame[name]
+        series = frame.get_column(name)
         kind = series.dtype
         if kind.is_numeric():
             columns.append(Column(name, NUMERIC, series.cast(nw.Float64).to_numpy()))
