@@ -1,0 +1,180 @@
+"""Biclustering against all pairs of partitions of a small table, plain sums, and planted blocks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+
+from countless import DPBiclustering
+from countless.bayes.bicluster.bundle import Bundle, bundles
+from countless.bayes.bicluster.cells import Cells
+from countless.bayes.bicluster.chain import BiclusterChain
+from countless.kernels.gibbs import sweep
+from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
+from countless.priors import DirichletProcess, Gamma, PitmanYor
+
+BINARY = np.array([[1.0, 1.0, 0.0], [1.0, np.nan, 0.0], [0.0, 0.0, 0.0]])
+MODELS = [
+    Bernoulli(0.3, 0.4),
+    Categorical(0.3, levels=4),
+    DiagonalGaussian(1.0, 0.1, 2.0, 0.3),
+    FixedGaussian(0.3, 4.0, 1.0),
+    Poisson(0.7, 0.2),
+]
+PARTITIONS = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2)]
+
+
+def cells_of(model, X):
+    row, column = np.nonzero(~np.isnan(X))
+    bound = model.bind(X[row, column][:, None])
+    return bound, Cells(bound.rows(X[row, column][:, None]), row, column, X.shape)
+
+
+def planted(n_rows, n_columns, seed):
+    random = np.random.default_rng(seed)
+    row, column = random.integers(3, size=n_rows), random.integers(4, size=n_columns)
+    return random, row, column
+
+
+def test_chains_follow_the_enumerated_posterior():
+    model, cells = cells_of(Bernoulli(0.2, 0.2), BINARY)
+    priors = DirichletProcess(0.6), PitmanYor(0.3, 0.2)
+    chain = BiclusterChain(model, cells, priors, np.random.default_rng(0), split_merge=False)
+    logs = []
+    for rows in PARTITIONS:
+        for columns in PARTITIONS:
+            log = priors[0].log_prob(rows) + priors[1].log_prob(columns)
+            for r in set(rows):
+                for c in set(columns):
+                    block = BINARY[np.ix_(np.equal(rows, r), np.equal(columns, c))]
+                    seen = block[~np.isnan(block)][:, None]
+                    if len(seen):
+                        log += model.log_marginal(model.statistics(model.rows(seen)))
+            logs.append(log)
+    exact = np.exp(logs - np.max(logs))
+    exact /= exact.sum()
+    counts = np.zeros(25)
+    for _ in range(6000):
+        chain.sweep()
+        places = [
+            PARTITIONS.index(tuple(pd.factorize(side.labels)[0].tolist()))
+            for side in (chain.rows, chain.columns)
+        ]
+        counts[5 * places[0] + places[1]] += 1
+    assert 0.5 * np.abs(counts / counts.sum() - exact).sum() < 0.03
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_bundles_are_sums_over_blocks(model):
+    random = np.random.default_rng(1)
+    X = random.integers(2, size=(7, 9)).astype(float)
+    X[random.random(X.shape) < 0.2] = np.nan
+    bound, cells = cells_of(model, X)
+    parts, labels = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1]), np.array([0, 0, 1, 1, 0, 2, 2])
+    rows = bundles(bound, cells.values, cells.row, parts[cells.column], (7, 3))
+    bundle = Bundle(bound, 3)
+    statistics = bundle.statistics(rows, labels)
+    for r in range(3):
+        expected = 0.0
+        for p in range(3):
+            inside = (labels[cells.row] == r) & (parts[cells.column] == p)
+            expected += bound.log_marginal(bound.statistics(cells.values[inside]))
+        assert bundle.log_marginal(statistics[r]) == pytest.approx(expected)
+    marginal = bundle.log_marginal
+    without = statistics[0] - rows[0]
+    gained = marginal(statistics[0]) - marginal(without)
+    assert bundle.log_predictive(rows[:1], without)[0, 0] == pytest.approx(gained)
+    clusters = bundle.clusters(3, statistics)
+    sizes, side = np.array([3, 2, 2]), labels.astype(np.int32)
+    # A visit that must end where the row is tells how probable that was.
+    tables = DirichletProcess(0.7).tables(7)
+    _, log_chosen, _ = sweep(
+        clusters, sizes, rows, np.array([0]), 0, side, side, tables.join, np.empty(0),
+        np.random.default_rng(0),
+    )  # fmt: skip
+    others = [marginal(statistics[r] + rows[0]) - marginal(statistics[r]) for r in (1, 2)]
+    weights = np.array([gained, *others]) + np.log(2)
+    assert log_chosen == pytest.approx(weights[0] - np.logaddexp.reduce(weights))
+
+
+def test_concentrations_and_hyperparameters_agree_with_the_prior():
+    """Drawing the table anew after each sweep must leave everything as the prior has it."""
+    random = np.random.default_rng(2)
+    model = Bernoulli().bind(np.array([[0.0], [1.0]]))
+    prior = DirichletProcess(Gamma(2.0, 2.0))
+    row, column = (side.ravel() for side in np.indices((3, 2)))
+    cells = Cells(np.zeros((6, 1)), row, column, (3, 2))
+    chain = BiclusterChain(model, cells, (prior, prior), random)
+    alphas, n_clusters = [], []
+    for _ in range(1500):
+        chain.sweep()
+        block = 3 * chain.rows.labels[row] + chain.columns.labels[column]
+        names, place = np.unique(block, return_inverse=True)
+        drawn = chain.model.draw_parameters(chain.model.empty(len(names)), random)
+        drawn = {name: values[place] for name, values in drawn.items()}
+        chain.cells = cells._replace(values=chain.model.draw_rows(drawn, random))
+        alphas.append(chain.columns.prior.alpha)
+        n_clusters.append(chain.n_clusters)
+    assert np.mean(alphas) == pytest.approx(1.0, abs=0.12)  # the mean of Gamma(2, 2)
+    draws = [prior.draw_parameters(random).sample(3, random).max() + 1 for _ in range(4000)]
+    assert np.mean(n_clusters) == pytest.approx(np.mean(draws), abs=0.12)
+
+
+def test_planted_blocks_are_found_through_gaps():
+    random, row, column = planted(40, 30, 3)
+    X = random.normal(0, 3, (3, 4))[row][:, column] + random.normal(size=(40, 30))
+    X[random.random(X.shape) < 0.2] = np.nan
+    model = DPBiclustering(n_chains=2, n_sweeps=40, random_state=0).fit(X)
+    assert adjusted_rand_score(row, model.row_labels_) > 0.95
+    assert adjusted_rand_score(column, model.column_labels_) > 0.95
+    assert np.array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    rows, columns = model.get_indices(0)
+    assert model.block_means_[0, 0] == pytest.approx(np.nanmean(X[np.ix_(rows, columns)]))
+    assert len(model.rows_) == model.n_clusters_ * model.n_column_clusters_
+    for n_jobs in (1, 2):
+        again = DPBiclustering(n_chains=2, n_sweeps=40, random_state=0, n_jobs=n_jobs).fit(X)
+        assert np.array_equal(again.posterior_.labels, model.posterior_.labels)
+
+
+def test_a_sparse_table_says_what_was_observed():
+    random, row, column = planted(30, 20, 4)
+    X = (random.random((30, 20)) < random.beta(0.3, 0.3, (3, 4))[row][:, column]) * 1.0
+    X[random.random(X.shape) < 0.4] = np.nan
+    places = np.nonzero(~np.isnan(X))
+    stored = sp.csr_matrix((X[places], places), shape=X.shape)
+    dense, sparse = (
+        DPBiclustering(n_chains=1, n_sweeps=20, random_state=0).fit(table) for table in (X, stored)
+    )
+    assert np.array_equal(dense.posterior_.labels, sparse.posterior_.labels)
+    assert type(dense.model_) is type(Bernoulli().bind([[0.0]]))
+
+
+def test_words_and_counts_have_models():
+    _, row, column = planted(24, 18, 5)
+    words = np.array(list("abcdefabcdef")).reshape(3, 4)[row][:, column]
+    model = DPBiclustering(n_chains=1, n_sweeps=30, random_state=0).fit(pd.DataFrame(words))
+    assert (model.n_clusters_, model.n_column_clusters_) == (3, 4)
+    assert model.block_means_ is None
+    counts = np.random.default_rng(0).poisson(3.0, (12, 10))
+    assert DPBiclustering("poisson", n_chains=1, n_sweeps=20, random_state=0).fit(counts).n_iter_
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "message"),
+    [
+        ("poisson", [[1.0, 2.0], [np.nan, -1.0]], "negative count: row 1, column 1 has -1"),
+        ("bernoulli", [[1.0, 0.0], [0.5, 1.0]], "neither 0 nor 1: row 1, column 0 has 0.5"),
+        ("gaussian", [[1.0, 0.0]], "model must be 'auto', 'diagonal'"),
+        ("auto", [[np.nan, np.nan]], "no cell that is not a gap"),
+    ],
+)
+def test_bad_input_is_refused_by_name(model, X, message):
+    with pytest.raises(ValueError, match=message):
+        DPBiclustering(model).fit(X)
+
+
+def test_a_prior_must_be_one():
+    with pytest.raises(ValueError, match="column_prior must be None or one of"):
+        DPBiclustering(column_prior=2.0).fit(BINARY)
