@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.kernels.gibbs import sweep
-from countless.models import BoundModel
+from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 NO_TARGET = np.empty(0, dtype=np.int32)
@@ -27,7 +27,7 @@ class Partition(NamedTuple):
     statistics: np.ndarray  # (n_clusters, width)
 
 
-def partition_of(model: BoundModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
+def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
     """Return the partition of labels 0, 1, ..., all of which occur."""
     labels = np.array(labels, dtype=np.int32)
     return Partition(labels, np.bincount(labels), model.statistics(rows, labels))
@@ -35,7 +35,7 @@ def partition_of(model: BoundModel, rows: np.ndarray, labels: np.ndarray) -> Par
 
 def collapsed_sweep(
     partition: Partition,
-    model: BoundModel,
+    model: ClusterModel,
     rows: np.ndarray,
     tables: Tables,
     random: np.random.Generator,

@@ -27,7 +27,7 @@ import numpy as np
 
 from countless.bayes.collapsed import NO_TARGET, Partition
 from countless.kernels.gibbs import sweep
-from countless.models import BoundModel
+from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 # Scans between the first sharing out and the proposal, where it is not the proposal itself.
@@ -37,7 +37,7 @@ _CLOSED = np.empty(0)
 
 
 class _Data(NamedTuple):
-    model: BoundModel
+    model: ClusterModel
     rows: np.ndarray
     tables: Tables
     random: np.random.Generator
@@ -54,7 +54,7 @@ class _Pieces(NamedTuple):
 
 def split_and_merge(
     partition: Partition,
-    model: BoundModel,
+    model: ClusterModel,
     rows: np.ndarray,
     tables: Tables,
     random: np.random.Generator,

@@ -55,7 +55,8 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         columns = read_table(estimator, X, reset=reset).cells
         words = any(cells.dtype.kind != "f" for cells in columns)
         table = np.stack(columns, axis=1, dtype=object if words else np.float64)
-        gap = np.equal(table, None) | (table != table)  # NaN alone differs from itself
+        # NaN alone differs from itself.
+        gap = np.equal(table, None) | (table != table)  # type: ignore[call-overload]
         row, column = np.nonzero(~gap.astype(bool))
         values, shape = table[row, column], table.shape
     if not len(values):

@@ -131,8 +131,9 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         self
         """
         schedule = self._check_schedule()
-        priors = tuple(
-            _check_prior(name, getattr(self, name)) for name in ("row_prior", "column_prior")
+        priors = (
+            _check_prior("row_prior", self.row_prior),
+            _check_prior("column_prior", self.column_prior),
         )
         cells = read_cells(self, X, reset=True)
         model = bind(choose_model(self.model, cells), cells)
