@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
@@ -141,10 +140,3 @@ def _draws_so_far(runs: Sequence[_Run], stopped: KeyboardInterrupt) -> list[list
         stacklevel=2,
     )
     return [draws[:n_draws] for draws in kept]
-
-
-def spawn_generators(random_state: Any, n_chains: int) -> list[np.random.Generator]:
-    """Return a generator for each chain; a chain's does not depend on how many there are."""
-    from countless.priors.hyper import as_generator
-
-    return as_generator(random_state).spawn(n_chains)
