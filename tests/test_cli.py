@@ -186,14 +186,19 @@ ROW_METHODS = [name for name, method in METHODS.items() if method.takes == "rows
 def test_every_method_runs(name, run, flowers, tmp_path):
     key = METHODS[name].key_parameter
     setting = ["--set", f"{key}=3"] if key in ("n_clusters", "n_components") else []
+    if "n_sweeps" in METHODS[name].parameters():
+        setting += ["--sweeps", "60"]
     result = run("fit", flowers, "--compare", "group", "--method", name, *setting, "--out", "o")
     assert "3 clusters" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     saved = (tmp_path / "o" / "model.zip").exists()
     saveable = (
         "affinity",
+        "bhc",
         "dp-means",
+        "dp-mixture",
         "hdp-means",
+        "hdp-mixture",
         "kernel-dp-means",
         "kernel-hdp-means",
         "spectral-dp-means",
