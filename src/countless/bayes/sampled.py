@@ -38,18 +38,17 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {self.loss!r}")
         check_flags(self, "split_merge", "sample_hyper")
-        check_counts(self, "n_chains", "n_sweeps", "thin")
-        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        most = self.n_sweeps - self.thin
-        if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= most:
-            raise ValueError(
-                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
-                f"got {burn_in!r}"
-            )
-        return Schedule(self.n_sweeps, int(burn_in), self.thin)
+        return schedule_of(self)
 
-    def _judge_chains(self) -> None:
-        """Say whether chains agree, and warn where they do not."""
+    def _advice(self) -> str:
+        """Return what to do about chains that disagree."""
+        return "raise n_sweeps"
+
+    def _judge_chains(self, stacklevel: int = 5) -> None:
+        """Say whether chains agree, and warn where they do not.
+
+        Called by what ``fit`` calls, which scikit-learn wraps, five calls are up to the caller.
+        """
         found = self.posterior_.diagnostics()
         apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
         self.converged_ = not apart
@@ -57,9 +56,9 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
             name = max(apart, key=lambda name: apart[name])
             warnings.warn(
                 f"{type(self).__name__}'s chains disagree on {name} (R-hat {apart[name]:.2f}) "
-                f"after {self.n_iter_} sweeps; raise n_sweeps",
+                f"after {self.n_iter_} sweeps; {self._advice()}",
                 ConvergenceWarning,
-                stacklevel=5,  # judge, store, fit, scikit-learn's wrapper: the caller
+                stacklevel=stacklevel,
             )
 
 
@@ -101,6 +100,18 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
         tags.input_tags.allow_nan = named not in ("gaussian", "multinomial")
         tags.input_tags.categorical = named in ("", "categorical", "columns")
         return tags
+
+
+def schedule_of(estimator: Any) -> Schedule:
+    """Check how long chains run and what is kept of them, and return it."""
+    check_counts(estimator, "n_chains", "n_sweeps", "thin")
+    n_sweeps, thin = estimator.n_sweeps, estimator.thin
+    burn_in = n_sweeps // 2 if estimator.burn_in is None else estimator.burn_in
+    if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= n_sweeps - thin:
+        raise ValueError(
+            f"burn_in must leave a sweep of n_sweeps={n_sweeps} with thin={thin}; got {burn_in!r}"
+        )
+    return Schedule(n_sweeps, int(burn_in), thin)
 
 
 def posterior_of(draws: Sequence[Sequence[Draw]], thin: int) -> Posterior:

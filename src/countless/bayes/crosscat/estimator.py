@@ -7,32 +7,26 @@ a column is a mixture of its model (Murphy, Machine Learning: a Probabilistic Pe
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless._compat import report_passes, with_callbacks
 from countless._memory import state_memory
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.crosscat import questions
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
 from countless.bayes.crosscat.table import column_places, like, one_row, read_table
+from countless.bayes.sampled import Sampled, averaged, schedule_of
 from countless.hard.parameters import check_counts
 from countless.kernels.models_cells import COUNT
 from countless.models import Columns
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
-
-# Draws that answers are averaged over.
-N_AVERAGED = 32
-# Chains whose R-hat is above this disagree.
-HIGHEST_R_HAT = 1.1
 
 
 class Imputation(NamedTuple):
@@ -51,7 +45,7 @@ class Unusual(NamedTuple):
     surprise: float
 
 
-class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
+class CrossCat(DensityMixin, ClusterMixin, Sampled):
     """Find which columns of a table belong together, and how each set of them groups the rows.
 
     Takes numbers, categories, counts and truth values side by side, with gaps, which are integrated
@@ -117,6 +111,8 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
     [1.0, 1.0, 0.0, 0.0]
     """
 
+    posterior_: CrossCatPosterior  # type: ignore[assignment]
+
     def __init__(
         self,
         models=None,
@@ -156,7 +152,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        schedule = self._check_parameters()
+        schedule = schedule_of(self)
         self._table = read_table(self, X, reset=True)
         self.column_names_ = self._table.columns
         self._model = Columns(self.models).bind(self._table)
@@ -170,7 +166,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         self._random = random
         with report_passes(self, X) as on_pass:
             draws = run_chains(self._chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
-        self._store(X, draws, schedule.burn_in + len(draws[0]) * schedule.thin, depth=4)
+        self._store(X, draws, schedule.burn_in + len(draws[0]) * schedule.thin, stacklevel=5)
         return self
 
     def resume(self, n_sweeps=100):
@@ -191,7 +187,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         schedule = Schedule(int(n_sweeps), 0, self.thin)
         more = run_chains(self._chains, schedule, n_jobs=self.n_jobs)
         draws = [[*old, *new] for old, new in zip(self.posterior_.draws, more, strict=True)]
-        self._store(self._given, draws, self.n_iter_ + len(more[0]) * self.thin, depth=3)
+        self._store(self._given, draws, self.n_iter_ + len(more[0]) * self.thin, stacklevel=4)
         return self
 
     def encoded_rows(self):
@@ -234,7 +230,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
             places = column_places(self.column_names_, columns)
         what = f"the similarity of {len(asked):,} rows"
         state_memory(what, 8 * len(asked) ** 2, "ask for some rows")
-        return questions.similarity(self.posterior_.spaced(N_AVERAGED), asked, asked, places)
+        return questions.similarity(averaged(self.posterior_.every()), asked, asked, places)
 
     def impute(self, X=None):
         """Fill the gaps of a table with what is expected there.
@@ -336,45 +332,29 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         mean = np.where(seen, surprise, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
         return np.argsort(-mean, kind="stable")[:n]
 
-    def _check_parameters(self) -> Schedule:
-        check_counts(self, "n_chains", "n_sweeps", "thin")
-        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        most = self.n_sweeps - self.thin
-        if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= most:
-            raise ValueError(
-                f"burn_in must leave a sweep of n_sweeps={self.n_sweeps} with thin={self.thin}; "
-                f"got {burn_in!r}"
-            )
-        return Schedule(self.n_sweeps, int(burn_in), self.thin)
-
     def _prior(self, name: str) -> PartitionPrior:
         prior = getattr(self, name)
         if prior is not None and not isinstance(prior, PartitionPrior):
             raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
         return DirichletProcess(Gamma(1.0, 1.0)) if prior is None else prior
 
-    def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, depth: int) -> None:
-        """Keep the draws, and what follows from them; the caller is so many calls away."""
+    def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, stacklevel: int) -> None:
+        """Keep the draws, and what follows from them."""
         self._given = X
         self._answers: list[questions.DrawnTable] = []
         self.posterior_ = CrossCatPosterior(draws)
         self.views_ = self.posterior_.point_estimate(self.column_names_, self._random)
         self.labels_, self.n_clusters_ = self.views_[0].labels, self.views_[0].n_clusters
         self.n_iter_ = n_sweeps
-        found = self.posterior_.diagnostics()
-        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
-        self.converged_ = not apart
-        if apart:
-            name = max(apart, key=lambda name: apart[name])
-            i, j, most = self.posterior_.disagreement()
-            names = self.column_names_
-            warnings.warn(
-                f"CrossCat's chains disagree on {name} (R-hat {apart[name]:.2f}) after {n_sweeps} "
-                f"sweeps, and at most by {most:.2f} on whether two columns belong together "
-                f"({names[i]!r}, {names[j]!r}); raise n_sweeps, or call resume()",
-                ConvergenceWarning,
-                stacklevel=depth,
-            )
+        self._judge_chains(stacklevel)
+
+    def _advice(self) -> str:
+        i, j, most = self.posterior_.disagreement()
+        pair = f"{self.column_names_[i]!r} and {self.column_names_[j]!r}"
+        return (
+            f"they differ by up to {most:.2f} on whether two columns, {pair}, belong together: "
+            "raise n_sweeps, or call resume()"
+        )
 
     def _tables(self) -> list[questions.DrawnTable]:
         """Return the draws that answers are averaged over, counted once."""
@@ -382,7 +362,7 @@ class CrossCat(CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator):
         if not self._answers:
             self._answers = [
                 questions.drawn_table(self._model, self._rows, draw)
-                for draw in self.posterior_.spaced(N_AVERAGED)
+                for draw in averaged(self.posterior_.every())
             ]
         return self._answers
 

@@ -56,12 +56,6 @@ class CrossCatPosterior:
         """Return the draws of all chains, one chain after the other."""
         return [draw for chain in self.draws for draw in chain]
 
-    def spaced(self, most: int) -> list[Draw]:
-        """Return no more draws than asked for, evenly over all chains."""
-        every = self.every()
-        places = np.linspace(0, len(every) - 1, min(most, len(every))).round().astype(int)
-        return [every[place] for place in places]
-
     def dependence(self) -> np.ndarray:
         """Return how probable it is that two columns share a view, (n_columns, n_columns)."""
         return self._columns.similarity()
