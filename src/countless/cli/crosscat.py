@@ -1,4 +1,4 @@
-"""Tables as they are, for CrossCat: what fit, relate and impute share."""
+"""Tables as they are, for CrossCat and biclustering: what fit, relate and impute share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +42,7 @@ _OPTIONS = (
 
 
 class MixedTable(NamedTuple):
-    """A table with the columns that take part, in the form that CrossCat takes."""
+    """A table with the columns that take part, in the form that estimators take."""
 
     table: "Table"
     facts: "list[ColumnFacts]"
@@ -53,6 +53,12 @@ class MixedTable(NamedTuple):
     def names(self) -> list[str]:
         """The columns that take part."""
         return self.cells.columns
+
+    def ids(self) -> list[str]:
+        """Return what the rows are called: as their column says, or their numbers."""
+        if self.id:
+            return list(self.table.words(self.id).words())
+        return [str(row) for row in range(1, self.table.n_rows + 1)]
 
     def record(self) -> dict[str, Any]:
         """Return what was read, for the run record."""
@@ -93,8 +99,19 @@ def read_mixed(choices: "DataChoices") -> MixedTable:
     return MixedTable(table, facts, CellTable(list(cells), list(cells.values())), roles.id)
 
 
-def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any) -> None:
-    """Fit CrossCat, with progress, and errors in the table's own terms."""
+def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
+    """Read the table of ``countless fit``, or say which option makes no sense for it."""
+    from ..io.errors import InputError
+
+    for option in ("weight", "compare", "group", "scale"):
+        if getattr(choices, option) is not None:
+            raise InputError(f"{method} takes no --{option}")
+    with screen.step("read", f"reading {choices.reading.source}"):
+        return read_mixed(choices)
+
+
+def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) -> None:
+    """Fit a table as it is, with progress, and errors in the table's own terms."""
     from ..io.errors import InputError
     from ..io.prepare import Feature
     from ..io.table import counted
@@ -107,7 +124,7 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any) -> None:
     if left_out:
         screen.show(f"left out: {', '.join(left_out)}")
     screen.show("")
-    with screen.step("fit", f"crosscat on {n_rows} rows of {n_columns}") as say:
+    with screen.step("fit", f"{method} on {n_rows} rows of {n_columns}") as say:
         if screen.err.is_terminal:
             follow(estimator, say, mixed.cells.shape)
         try:
@@ -115,7 +132,7 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any) -> None:
         except (ValueError, MemoryError) as error:
             features = [Feature(name, None, 0.0, 1.0) for name in mixed.names]
             message = in_table_terms(str(error), range(n_rows), features)
-            raise InputError(f"crosscat: {message}") from error
+            raise InputError(f"{method}: {message}") from error
 
 
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
@@ -137,7 +154,7 @@ def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable
         random_state=options["seed"],
         n_jobs=options["jobs"],
     )
-    fit_mixed(screen, mixed, estimator)
+    fit_mixed(screen, mixed, estimator, "crosscat")
     return screen, mixed, estimator
 
 
@@ -187,24 +204,17 @@ def run_crosscat(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table for ``countless fit``, say which views there are, and write labels."""
-    from ..io.errors import InputError
     from ..io.table import counted
     from ..io.write import table_csv, write_directory
     from .run import FILES, run_record
     from .screen import to_json
 
-    for option in ("weight", "compare", "group", "scale"):
-        if getattr(choices, option) is not None:
-            raise InputError(f"crosscat takes no --{option}")
-    with screen.step("read", f"reading {choices.reading.source}"):
-        mixed = read_mixed(choices)
-    fit_mixed(screen, mixed, estimator)
+    mixed = read_for_fit(screen, choices, request.method)
+    fit_mixed(screen, mixed, estimator, request.method)
     views = views_record(estimator)
     show_views(screen, views)
     header = [mixed.id or "row", *(f"view {v + 1}" for v in range(len(views)))]
-    n_rows = mixed.table.n_rows
-    ids = mixed.table.words(mixed.id).words() if mixed.id else map(str, range(1, n_rows + 1))
-    columns = [ids, *(map(str, view.labels.tolist()) for view in estimator.views_)]
+    columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
     files = {"labels.csv": table_csv(header, columns)}
     source = mixed.record()

@@ -53,7 +53,8 @@ BLOCK_ROWS = 10_000
 @click.option(
     "--plot",
     is_flag=True,
-    help="Draw the penalty path, too (path.png), or the posterior of a mixture (posterior.png).",
+    help="Draw the penalty path, too (path.png), the posterior of a mixture (posterior.png), or "
+    "the blocks of bicluster (blocks.png).",
 )
 @click.option(
     "--checkpoint",
@@ -150,9 +151,11 @@ def fit(data: str, **options: Any) -> None:
         run_graph(screen, edges, estimator, request)
         return
     if METHODS[method].takes == "table":
+        from .bicluster import run_bicluster
         from .crosscat import run_crosscat
 
-        run_crosscat(screen, choices, estimator, request)
+        run_table = run_bicluster if method == "bicluster" else run_crosscat
+        run_table(screen, choices, estimator, request)
         return
     key = METHODS[method].key_parameter
     if key in ("n_clusters", "n_components") and key not in parameters:

@@ -33,22 +33,22 @@ _OPTIONS = (
         "--model",
         type=click.Choice(MODELS),
         metavar="NAME",
-        help="For dp-mixture, hdp-mixture and bhc: what a cluster looks like. gaussian, diagonal "
-        "or fixed (one round shape); bernoulli, categorical, poisson, multinomial; columns (each "
-        "by its kind).",
+        help="For dp-mixture, hdp-mixture, bhc and bicluster: what a cluster looks like. gaussian, "
+        "diagonal or fixed (one round shape); bernoulli, categorical, poisson, multinomial; "
+        "columns (each by its kind).",
     ),
     click.option(
         "--sweeps",
         type=click.IntRange(min=1),
         metavar="N",
-        help="For mixtures: how often each chain draws the cluster of every row. The first half "
+        help="For mixtures and tables: how often each chain draws all clusters. The first half "
         "is forgotten; Ctrl-C after that keeps what was drawn.",
     ),
     click.option(
         "--chains",
         type=click.IntRange(min=1),
         metavar="N",
-        help="For mixtures: chains, which should agree.",
+        help="For mixtures and tables: chains, which should agree.",
     ),
 )
 

@@ -26,6 +26,14 @@ ESTIMATORS: Mapping[str, Method] = {
         "a tree of merges that are tests of one cluster against many, cut where they fail",
         "alpha",
     ),
+    "bicluster": Method(
+        "bicluster",
+        "countless.bayes.bicluster.estimator",
+        "DPBiclustering",
+        "clusters of rows and of columns at once, whose blocks are alike; takes gaps",
+        "model",
+        takes="table",
+    ),
     "bisecting": Method(
         "bisecting",
         "countless.tree.divisive",
@@ -135,7 +143,7 @@ ESTIMATORS: Mapping[str, Method] = {
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
 OUT_OF_CORE = ("dp-means",)  # what takes tables that are not in memory
-SAMPLED = ("dp-mixture", "hdp-mixture")  # what has a posterior to draw
+SAMPLED = ("bicluster", "dp-mixture", "hdp-mixture")  # what has a posterior to draw
 
 _WORDS = {"none": None, "true": True, "false": False}
 

@@ -26,7 +26,15 @@ from .progress import follow
 from .registry import SAMPLED
 from .screen import Screen, to_json
 
-FILES = ("labels.csv", "model.zip", "path.png", "posterior.png", "run.json")
+FILES = (
+    "blocks.png",
+    "columns.csv",
+    "labels.csv",
+    "model.zip",
+    "path.png",
+    "posterior.png",
+    "run.json",
+)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 

@@ -1,5 +1,6 @@
 """Pictures, with matplotlib: ``pip install 'countless[plot]'``."""
 
+from countless.plot.bicluster import BiclusterDisplay
 from countless.plot.cluster_count import ClusterCountDisplay
 from countless.plot.components import ComponentsDisplay
 from countless.plot.dendrogram import DendrogramDisplay
@@ -12,6 +13,7 @@ from countless.plot.trace import TraceDisplay
 from countless.plot.views import ViewsDisplay
 
 __all__ = [
+    "BiclusterDisplay",
     "ClusterCountDisplay",
     "ComponentsDisplay",
     "DendrogramDisplay",
