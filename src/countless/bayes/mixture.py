@@ -99,9 +99,9 @@ class DPMixture(SampledMixture):
     >>> from sklearn.datasets import make_blobs
     >>> from countless import DPMixture
     >>> X, _ = make_blobs(150, centers=3, random_state=1)
-    >>> mixture = DPMixture(n_sweeps=60, random_state=0).fit(X)
+    >>> mixture = DPMixture(n_chains=1, n_sweeps=60, random_state=0).fit(X)
     >>> mixture.n_clusters_, mixture.posterior_.n_clusters_interval()
-    (3, (3, 4))
+    (3, (3, 5))
     """
 
     _stream: Stream
