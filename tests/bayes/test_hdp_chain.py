@@ -15,12 +15,13 @@ from countless.bayes.hdp_seating import (
     Believed,
     Concentrations,
     Seating,
+    assign_rows,
     count_cells,
     draw_shared,
     log_seating,
     seating_of,
 )
-from countless.models import Categorical, Gaussian
+from countless.models import Categorical, FixedGaussian, Gaussian
 from countless.priors import DirichletProcess, Gamma
 
 # Runs that begin with a draw of everything from its prior.
@@ -209,3 +210,15 @@ def test_sweeps_keep_the_prior_of_everything():
     drawn = np.array([True, True, *free.hyper.free])
     for law, values, moved in zip([*LAWS.values(), *normal], others, drawn, strict=True):
         assert not moved or stats.kstest(values, law.cdf).pvalue > 1e-6
+
+
+def test_a_dense_place_of_hardly_any_weight_takes_no_row():
+    """A new cluster is exp(40) times as dense for the first row, and exp(-230) times as likely."""
+    table = np.vstack([[9.5], np.zeros((20, 1))])
+    model = FixedGaussian(variance=1.0, prior_variance=100.0, mean=0.0).bind(table)
+    rows, group = model.rows(table), np.zeros(21, dtype=np.int32)
+    seating = seating_of(model, rows, group, np.zeros(21, dtype=np.int32), 1)
+    seating = seating._replace(weights=np.array([1.0, 1e-100]))
+    at = Concentrations(alpha=1.0, gamma=0.01)
+    moved = assign_rows(seating, model, rows, group, at, np.random.default_rng(0))
+    assert moved.n_clusters == 1

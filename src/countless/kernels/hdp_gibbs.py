@@ -62,14 +62,19 @@ def sweep_groups(
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
         log_predictive_row(clusters, reach, rows, i, own, density)
-        highest = -math.inf
+        highest, likeliest = -math.inf, 0
         for c in range(reach):
-            if sizes[c] > 0 or c == opened:
-                highest = max(highest, density[c])
+            if (sizes[c] > 0 or c == opened) and density[c] > highest:
+                highest, likeliest = density[c], c
+        # What is negligible beside the highest density may not be so beside its weight.
+        least = _weight(
+            counts[j, likeliest], alpha, weights[likeliest], unseen, likeliest == opened
+        )
+        negligible = NEGLIGIBLE + math.log(min(least, 1.0))
         total = 0.0
         for c in range(reach):
             below = density[c] - highest
-            if below > NEGLIGIBLE and (sizes[c] > 0 or c == opened):
+            if below > negligible and (sizes[c] > 0 or c == opened):
                 weight = _weight(counts[j, c], alpha, weights[c], unseen, c == opened)
                 total += weight * math.exp(below)
             sums[c] = total
