@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from countless import DPBiclustering
-from countless.bayes.bicluster.bundle import Bundle, bundles
+from countless.bayes.bicluster.bundle import Bundle
 from countless.bayes.bicluster.cells import Cells
 from countless.bayes.bicluster.chain import BiclusterChain
 from countless.kernels.gibbs import sweep
@@ -27,8 +27,9 @@ PARTITIONS = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2)]
 
 def cells_of(model, X):
     row, column = np.nonzero(~np.isnan(X))
-    bound = model.bind(X[row, column][:, None])
-    return bound, Cells(bound.rows(X[row, column][:, None]), row, column, X.shape)
+    cells = Cells(X[row, column][:, None], row, column, X.shape)
+    bound = model.bind(cells.values)
+    return bound, cells.bound_to(bound)
 
 
 def planted(n_rows, n_columns, seed):
@@ -65,21 +66,23 @@ def test_chains_follow_the_enumerated_posterior():
     assert 0.5 * np.abs(counts / counts.sum() - exact).sum() < 0.03
 
 
+@pytest.mark.parametrize("n_counts", [2, 99])  # beyond tables, and within
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_bundles_are_sums_over_blocks(model):
+def test_bundles_are_sums_over_blocks(model, n_counts):
     random = np.random.default_rng(1)
     X = random.integers(2, size=(7, 9)).astype(float)
     X[random.random(X.shape) < 0.2] = np.nan
     bound, cells = cells_of(model, X)
     parts, labels = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1]), np.array([0, 0, 1, 1, 0, 2, 2])
-    rows = bundles(bound, cells.values, cells.row, parts[cells.column], (7, 3))
-    bundle = Bundle(bound, 3)
+    rows = cells.of_rows(parts)
+    bundle = Bundle(bound, 3, n_counts)
     statistics = bundle.statistics(rows, labels)
     for r in range(3):
         expected = 0.0
         for p in range(3):
-            inside = (labels[cells.row] == r) & (parts[cells.column] == p)
-            expected += bound.log_marginal(bound.statistics(cells.values[inside]))
+            block = X[np.ix_(labels == r, parts == p)]
+            seen = bound.rows(block[~np.isnan(block)][:, None])
+            expected += bound.log_marginal(bound.statistics(seen))
         assert bundle.log_marginal(statistics[r]) == pytest.approx(expected)
     marginal = bundle.log_marginal
     without = statistics[0] - rows[0]
@@ -105,7 +108,7 @@ def test_concentrations_and_hyperparameters_agree_with_the_prior():
     prior = DirichletProcess(Gamma(2.0, 2.0))
     row, column = (side.ravel() for side in np.indices((3, 2)))
     cells = Cells(np.zeros((6, 1)), row, column, (3, 2))
-    chain = BiclusterChain(model, cells, (prior, prior), random)
+    chain = BiclusterChain(model, cells.bound_to(model), (prior, prior), random)
     alphas, n_clusters = [], []
     for _ in range(1500):
         chain.sweep()
@@ -113,7 +116,8 @@ def test_concentrations_and_hyperparameters_agree_with_the_prior():
         names, place = np.unique(block, return_inverse=True)
         drawn = chain.model.draw_parameters(chain.model.empty(len(names)), random)
         drawn = {name: values[place] for name, values in drawn.items()}
-        chain.cells = cells._replace(values=chain.model.draw_rows(drawn, random))
+        values = chain.model.table(chain.model.draw_rows(drawn, random))
+        chain.cells = cells._replace(values=values).bound_to(chain.model)
         alphas.append(chain.columns.prior.alpha)
         n_clusters.append(chain.n_clusters)
     assert np.mean(alphas) == pytest.approx(1.0, abs=0.12)  # the mean of Gamma(2, 2)

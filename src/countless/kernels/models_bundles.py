@@ -1,7 +1,8 @@
 """Clusters whose rows are statistics already: a bundle of them, one for each part of the row.
 
 Where columns of a table fall into clusters, a row says as much as the statistics of its cells in
-each of these. So rows can be clustered by their bundles, with any model of one cell.
+each of these. So rows can be clustered by their bundles, with any model of one cell. The first of
+the statistics of a cell is the count.
 """
 
 from typing import Any, NamedTuple
@@ -13,47 +14,97 @@ from countless.kernels import models
 
 
 class BundleClusters(NamedTuple):
-    """Clusters of bundles of statistics."""
+    """Clusters of bundles of statistics, and room for one bundle more."""
 
-    statistics: np.ndarray  # (room, n_parts * width)
+    statistics: np.ndarray  # (room, n_parts * width), the same memory as those of parts
+    parts: np.ndarray  # ((room + 1) * n_parts, width)
     marginals: np.ndarray  # (room, n_parts) the log marginal of each part
+    found: np.ndarray  # (2, room) log marginals of one part in all clusters: a place to work
+    chosen: np.ndarray  # (room,) int64, places in ``parts``: a place to work
+    tables: np.ndarray  # (width, n_counts) what counts add to log marginals
     cell: Any  # clusters of the model of one cell: a place to work
 
 
 @njit(nogil=True, cache=True)
-def _of_part(clusters, c, p, rows, i, sign):
-    """Return the log marginal of part p of cluster c, with so many times row i."""
-    width = clusters.cell.statistics.shape[1]
-    s = clusters.cell.statistics[0]
-    for w in range(width):
-        s[w] = clusters.statistics[c, p * width + w]
-        if sign != 0.0:
-            s[w] += sign * rows[i, p * width + w]
-    models.refresh(clusters.cell, 0)
-    return models.log_marginal(clusters.cell, 0)
+def add_bundles(
+    statistics,  # IN (n_values, width) of each value that occurs
+    value,  # IN (n_cells,) which of them each cell has
+    item,  # IN (n_cells,)
+    other,  # IN (n_cells,) on the other side
+    part,  # IN (n_others,) where these belong; a negative part leaves them out
+    out,  # IN and OUT (n_items, n_parts * width)
+):
+    """Add each cell to the part of its item that it belongs to."""
+    width = statistics.shape[1]
+    for cell in range(value.shape[0]):
+        p = part[other[cell]]
+        if p >= 0:
+            for w in range(width):
+                out[item[cell], p * width + w] += statistics[value[cell], w]
 
 
 @njit(nogil=True, cache=True)
-def _has_part(clusters, p, rows, i):
-    """Tell whether row i has any cell in part p."""
-    width = clusters.cell.statistics.shape[1]
-    return np.any(rows[i, p * width : (p + 1) * width] != 0.0)
+def _count(clusters, p, rows, i):
+    """Return how many cells row i has in part p."""
+    return rows[i, p * clusters.parts.shape[1]]
+
+
+@njit(nogil=True, cache=True)
+def _put_aside(clusters, p, rows, i, sign):
+    """Put part p of row i where it can be added to those of clusters; return that place."""
+    width, n_parts = clusters.parts.shape[1], clusters.marginals.shape[1]
+    aside = clusters.marginals.shape[0] * n_parts + p
+    for w in range(width):
+        clusters.parts[aside, w] = sign * rows[i, p * width + w]
+    return aside
+
+
+@njit(nogil=True, cache=True)
+def _with_aside(clusters, begin, end, p, aside, out):
+    """Fill ``out`` with the log marginal of part p, and what is aside, in each cluster."""
+    n_parts = clusters.marginals.shape[1]
+    for c in range(begin, end):
+        clusters.chosen[c - begin] = c * n_parts + p
+    models.log_marginals_together(
+        clusters.cell, clusters.tables, clusters.parts, aside, clusters.chosen, end - begin, out
+    )
+
+
+@njit(nogil=True, cache=True)
+def _predict(clusters, begin, end, rows, i, sign, out):
+    """Fill ``out`` with what row i adds to the log marginal of each cluster; -1 takes it away."""
+    found = clusters.found[0]
+    out[: end - begin] = 0.0
+    for p in range(clusters.marginals.shape[1]):
+        if _count(clusters, p, rows, i) > 0.0:
+            _with_aside(clusters, begin, end, p, _put_aside(clusters, p, rows, i, sign), found)
+            for c in range(begin, end):
+                out[c - begin] += found[c - begin] - clusters.marginals[c, p]
 
 
 @njit(nogil=True, cache=True)
 def _refresh(clusters, c):
+    marginal = clusters.found[0]
     for p in range(clusters.marginals.shape[1]):
-        clusters.marginals[c, p] = _of_part(clusters, c, p, clusters.statistics, c, 0.0)
+        aside = _put_aside(clusters, p, clusters.statistics, c, 0.0)
+        _with_aside(clusters, c, c + 1, p, aside, marginal)
+        clusters.marginals[c, p] = marginal[0]
 
 
 @njit(nogil=True, cache=True)
 def _change(clusters, c, rows, i, sign):
-    width = clusters.cell.statistics.shape[1]
-    for p in range(clusters.marginals.shape[1]):
-        if _has_part(clusters, p, rows, i):
-            clusters.marginals[c, p] = _of_part(clusters, c, p, rows, i, sign)
-            for w in range(p * width, (p + 1) * width):
-                clusters.statistics[c, w] += sign * rows[i, w]
+    marginal = clusters.found[0]
+    n_parts = clusters.marginals.shape[1]
+    for p in range(n_parts):
+        if _count(clusters, p, rows, i) > 0.0:
+            aside = _put_aside(clusters, p, rows, i, sign)
+            own = clusters.parts[c * n_parts + p]
+            if own[0] + clusters.parts[aside, 0] < 0.5:  # not even a rounding error stays behind
+                own[:] = 0.0
+                clusters.parts[aside] = 0.0
+            _with_aside(clusters, c, c + 1, p, aside, marginal)
+            clusters.marginals[c, p] = marginal[0]
+            own += clusters.parts[aside]
 
 
 @njit(nogil=True, cache=True)
@@ -68,20 +119,23 @@ def _remove_row(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True)
 def _log_predictive(clusters, c, rows, i):
-    total = 0.0
-    for p in range(clusters.marginals.shape[1]):
-        if _has_part(clusters, p, rows, i):
-            total += _of_part(clusters, c, p, rows, i, 1.0) - clusters.marginals[c, p]
-    return total
+    gained = clusters.found[1]
+    _predict(clusters, c, c + 1, rows, i, 1.0, gained)
+    return gained[0]
 
 
 @njit(nogil=True, cache=True)
 def _log_predictive_without(clusters, c, rows, i):
-    total = 0.0
-    for p in range(clusters.marginals.shape[1]):
-        if _has_part(clusters, p, rows, i):
-            total += clusters.marginals[c, p] - _of_part(clusters, c, p, rows, i, -1.0)
-    return total
+    lost = clusters.found[1]
+    _predict(clusters, c, c + 1, rows, i, -1.0, lost)
+    return -lost[0]
+
+
+@njit(nogil=True, cache=True)
+def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
+    _predict(clusters, 0, n_clusters, rows, i, 1.0, out)
+    if own >= 0:
+        out[own] = _log_predictive_without(clusters, own, rows, i)
 
 
 @njit(nogil=True, cache=True)
@@ -95,6 +149,7 @@ models.implement(
     add_row=_add_row,
     remove_row=_remove_row,
     log_predictive=_log_predictive,
+    log_predictive_row=_log_predictive_row,
     log_predictive_without=_log_predictive_without,
     log_marginal=_log_marginal,
 )

@@ -1,4 +1,4 @@
-"""What a row says about clusters of columns, and the model of such rows."""
+"""The model of rows that say as much as their cells in each cluster of columns."""
 
 from __future__ import annotations
 
@@ -7,34 +7,27 @@ import numpy as np
 from countless.kernels.models_bundles import BundleClusters
 from countless.models.protocol import BoundModel, ClusterModel
 
+# Counts whose share of a log marginal is looked up. Hyperparameters change with every sweep, and
+# these with them.
+MOST_COUNTS = 2**14
+
 
 class Bundle(ClusterModel):
     """A model of rows that are the statistics of so many parts, each of cells of one model."""
 
-    def __init__(self, cell: BoundModel, n_parts: int):
+    def __init__(self, cell: BoundModel, n_parts: int, n_cells: int):
         self.cell, self.n_parts = cell, n_parts
         self.width = n_parts * cell.width
+        self._tables = cell.tables(min(n_cells, MOST_COUNTS))
 
     def _room(self, room: int) -> BundleClusters:
-        statistics, marginals = np.zeros((room, self.width)), np.zeros((room, self.n_parts))
-        return BundleClusters(statistics, marginals, self.cell.clusters(1))
-
-
-def bundles(
-    cell: BoundModel, values: np.ndarray, item: np.ndarray, part: np.ndarray, shape: tuple[int, int]
-) -> np.ndarray:
-    """Return the statistics of each item's cells in each part, (n_items, n_parts * width).
-
-    Parameters
-    ----------
-    cell : BoundModel
-        Of one cell.
-    values : ndarray of shape (n_cells, 1)
-        As ``cell.rows`` makes them.
-    item, part : ndarray of int of shape (n_cells,)
-        Where each cell belongs; a negative part leaves it out.
-    shape : (n_items, n_parts)
-    """
-    n_items, n_parts = shape
-    place = np.where(part < 0, -1, item * n_parts + part)
-    return cell.statistics(values, place, n_items * n_parts).reshape(n_items, -1)
+        parts = np.zeros(((room + 1) * self.n_parts, self.cell.width))
+        return BundleClusters(
+            statistics=parts[: room * self.n_parts].reshape(room, self.width),
+            parts=parts,
+            marginals=np.zeros((room, self.n_parts)),
+            found=np.empty((2, room)),
+            chosen=np.empty(room, dtype=np.int64),
+            tables=self._tables,
+            cell=self.cell.clusters(1),
+        )

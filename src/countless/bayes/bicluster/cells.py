@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from countless._labels import number_by_appearance
 from countless.bayes.crosscat.table import read_table
+from countless.kernels.models_bundles import add_bundles
 from countless.models import (
     Bernoulli,
     Categorical,
@@ -27,14 +29,50 @@ CELL_MODELS = (Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson)
 class Cells(NamedTuple):
     """The cells of a table that were observed."""
 
-    values: np.ndarray  # (n_cells, 1): the table's, or as the model's ``rows`` makes them
+    values: np.ndarray  # (n_cells, 1)
     row: np.ndarray  # (n_cells,)
     column: np.ndarray  # (n_cells,)
     shape: tuple[int, int]
 
-    def bound_to(self, model: BoundModel) -> Cells:
-        """Return the cells in the form that kernels take, or say which one the model cannot."""
-        return self._replace(values=_named_cells(self, lambda: model.rows(self.values)))
+    def bound_to(self, model: BoundModel) -> CellStatistics:
+        """Return what the cells say to a model, or say which one it cannot take."""
+        values = _named_cells(self, lambda: model.rows(self.values))
+        different, value = number_by_appearance(values[:, 0])
+        statistics = model.statistics(different[:, None], np.arange(len(different)))
+        return CellStatistics(
+            statistics, value, self.row.astype(np.int32), self.column.astype(np.int32), self.shape
+        )
+
+
+class CellStatistics(NamedTuple):
+    """The cells that were observed as statistics of a model, which add up."""
+
+    statistics: np.ndarray  # (n_values, width) of each value that occurs
+    value: np.ndarray  # (n_cells,) which of them each cell has
+    row: np.ndarray  # (n_cells,)
+    column: np.ndarray  # (n_cells,)
+    shape: tuple[int, int]
+
+    def of_rows(self, part: np.ndarray) -> np.ndarray:
+        """Return the sums of each row over each part of the columns, (n_rows, n_parts * width).
+
+        ``part`` is that of each column; a negative one leaves it out.
+        """
+        return self._sums(self.shape[0], self.row, self.column, part)
+
+    def of_columns(self, part: np.ndarray) -> np.ndarray:
+        """Return the sums of each column over each part of the rows, (n_columns, ...)."""
+        return self._sums(self.shape[1], self.column, self.row, part)
+
+    def of_blocks(self, row_part: np.ndarray, column_part: np.ndarray) -> np.ndarray:
+        """Return the sums of each block, (n_row_parts, n_column_parts * width)."""
+        n_parts = int(row_part.max()) + 1
+        return self._sums(n_parts, row_part[self.row], self.column, column_part)
+
+    def _sums(self, n_items, item, other, part) -> np.ndarray:
+        sums = np.zeros((n_items, (int(part.max()) + 1) * self.statistics.shape[1]))
+        add_bundles(self.statistics, self.value, item, other, part, sums)
+        return sums
 
 
 def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.bayes.bicluster.bundle import Bundle, bundles
-from countless.bayes.bicluster.cells import Cells
-from countless.bayes.collapsed import collapsed_sweep, partition_of
+from countless.bayes.bicluster.bundle import Bundle
+from countless.bayes.bicluster.cells import CellStatistics
+from countless.bayes.collapsed import Partition, collapsed_sweep, partition_of
 from countless.bayes.gibbs import Draw
 from countless.bayes.split_merge import split_and_merge
 from countless.models.protocol import BoundModel
@@ -48,7 +48,7 @@ class Side:
 
     def move(
         self, model: Bundle, rows: np.ndarray, random: np.random.Generator, n_tries: int
-    ) -> None:
+    ) -> Partition:
         """Draw the cluster of each item, try splits and merges, and draw the prior's parameters."""
         state = model, rows, self.prior.tables(len(rows)), random
         partition = collapsed_sweep(partition_of(model, rows, self.labels), *state)
@@ -56,6 +56,7 @@ class Side:
         self.labels = partition.labels
         if self.believed.believed:
             self.prior = self.believed.update_parameters(self.prior, partition.sizes, random)
+        return partition
 
     def log_prob(self) -> float:
         """Return the log density of the partition and of the parameters of its prior.
@@ -75,7 +76,7 @@ class BiclusterChain:
     ----------
     model : BoundModel
         Of one cell.
-    cells : Cells
+    cells : CellStatistics
     priors : (PartitionPrior, PartitionPrior)
         Of the rows and of the columns.
     random : numpy.random.Generator
@@ -85,7 +86,7 @@ class BiclusterChain:
     def __init__(
         self,
         model: BoundModel,
-        cells: Cells,
+        cells: CellStatistics,
         priors: tuple[PartitionPrior, PartitionPrior],
         random: np.random.Generator,
         *,
@@ -99,6 +100,7 @@ class BiclusterChain:
         )
         self._n_tries = N_TRIES if split_merge else 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
+        self._blocks: np.ndarray  # (n_blocks, width), the statistics of each
         self._start()
 
     @property
@@ -108,21 +110,15 @@ class BiclusterChain:
 
     def sweep(self) -> None:
         """Move the rows, the columns, and hyperparameters of the model."""
-        cells = self.cells
-        self._move(self.rows, cells.row, self.columns.labels[cells.column])
-        self._move(self.columns, cells.column, self.rows.labels[cells.row])
+        self._move(self.rows, self.cells.of_rows(self.columns.labels))
+        partition = self._move(self.columns, self.cells.of_columns(self.rows.labels))
+        self._blocks = partition.statistics.reshape(-1, self.model.width)
         if len(self._free):
-            blocks = self.blocks().reshape(-1, self.model.width)
-            self.model = self.model.sample_hyper(blocks, self.random, self._free)
-
-    def blocks(self) -> np.ndarray:
-        """Return the statistics of each block, (n_row_clusters, n_column_clusters * width)."""
-        return block_statistics(self.model, self.cells, self.rows.labels, self.columns.labels)
+            self.model = self.model.sample_hyper(self._blocks, self.random, self._free)
 
     def log_joint(self) -> float:
         """Return the log density of the cells, both partitions and all parameters drawn."""
-        blocks = self.blocks().reshape(-1, self.model.width)
-        total = float(self.model.log_marginal(blocks).sum())
+        total = float(self.model.log_marginal(self._blocks).sum())
         total += self.rows.log_prob() + self.columns.log_prob()
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 
@@ -142,20 +138,13 @@ class BiclusterChain:
         some = self.random.permutation(n_columns)[:START_COLUMNS]
         part = np.full(n_columns, -1)
         part[some] = np.arange(len(some))
+        sums = self.cells.of_rows(part)
         for _ in range(START_SWEEPS):
-            self._move(self.rows, self.cells.row, part[self.cells.column])
+            self._move(self.rows, sums)
+        blocks = self.cells.of_blocks(self.rows.labels, self.columns.labels)
+        self._blocks = blocks.reshape(-1, self.model.width)
 
-    def _move(self, side: Side, item: np.ndarray, part: np.ndarray) -> None:
-        """Move one side, given the part of the other that each cell is in."""
-        n_parts = int(part.max(initial=0)) + 1
-        shape = len(side.labels), n_parts
-        rows = bundles(self.model, self.cells.values, item, part, shape)
-        side.move(Bundle(self.model, n_parts), rows, self.random, self._n_tries)
-
-
-def block_statistics(
-    model: BoundModel, cells: Cells, row_labels: np.ndarray, column_labels: np.ndarray
-) -> np.ndarray:
-    """Return the statistics of each block, (n_row_clusters, n_column_clusters * width)."""
-    shape = int(row_labels.max()) + 1, int(column_labels.max()) + 1
-    return bundles(model, cells.values, row_labels[cells.row], column_labels[cells.column], shape)
+    def _move(self, side: Side, sums: np.ndarray) -> Partition:
+        """Move one side, given what its items add up to in each cluster of the other."""
+        model = Bundle(self.model, sums.shape[1] // self.model.width, len(self.cells.value))
+        return side.move(model, sums, self.random, self._n_tries)

@@ -15,9 +15,9 @@ from sklearn.base import BiclusterMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import report_passes, with_callbacks
-from countless.bayes.bicluster.bundle import Bundle, bundles
-from countless.bayes.bicluster.cells import Cells, bind, choose_model, read_cells
-from countless.bayes.bicluster.chain import BiclusterChain, BiclusterDraw, block_statistics
+from countless.bayes.bicluster.bundle import Bundle
+from countless.bayes.bicluster.cells import Cells, CellStatistics, bind, choose_model, read_cells
+from countless.bayes.bicluster.chain import BiclusterChain, BiclusterDraw
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.sampled import Sampled, posterior_of
 from countless.models import BoundModel
@@ -167,10 +167,9 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         """
         check_is_fitted(self, "model_")
         cells = read_cells(self, X, reset=False).bound_to(self.model_)
-        n_parts = self.n_column_clusters_
-        part = self.column_labels_[cells.column]
-        rows = bundles(self.model_, cells.values, cells.row, part, (cells.shape[0], n_parts))
-        log_weights = Bundle(self.model_, n_parts).log_predictive(rows, self.block_statistics_)
+        rows = cells.of_rows(self.column_labels_)
+        bundle = Bundle(self.model_, self.n_column_clusters_, len(cells.value))
+        log_weights = bundle.log_predictive(rows, self.block_statistics_)
         join = self.row_prior_.tables(len(self.row_labels_) + 1).join
         return softmax(log_weights + join[np.bincount(self.row_labels_)], axis=1)
 
@@ -178,7 +177,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         self,
         model: BoundModel,
         cells: Cells,
-        bound: Cells,
+        bound: CellStatistics,
         draws: list[list[BiclusterDraw]],
         schedule: Schedule,
         random: np.random.Generator,
@@ -198,9 +197,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         best = max((draw for chain in draws for draw in chain), key=lambda d: d.rows.log_joint)
         self.model_ = model.with_hyper(best.rows.hyper)
         self.row_prior_, self.column_prior_ = best.rows.prior, best.columns.prior
-        self.block_statistics_ = block_statistics(
-            self.model_, bound, self.row_labels_, self.column_labels_
-        )
+        self.block_statistics_ = bound.of_blocks(self.row_labels_, self.column_labels_)
         self.block_means_ = self._means(cells)
         row, column = np.divmod(
             np.arange(self.n_clusters_ * self.n_column_clusters_), self.n_column_clusters_
