@@ -84,10 +84,11 @@ def test_getting_it_right(model):
         draws.append(model.hyper.value)
     hyper = model.hyper
     scores = (np.array(draws) - hyper.center) / hyper.spread
-    normal = np.isnan(hyper.inverse_gamma[:, 0])
+    lows = (hyper.low - hyper.center) / hyper.spread
     # Draws in a row resemble each other: a fifth of them is taken as independent.
-    for column in scores[::5, normal].T:
-        assert stats.kstest(column, stats.norm.cdf).pvalue > 1e-4
+    for place in np.flatnonzero(np.isnan(hyper.inverse_gamma[:, 0])):
+        prior = stats.truncnorm(lows[place], np.inf)
+        assert stats.kstest(scores[::5, place], prior.cdf).pvalue > 1e-4
 
 
 def test_fitting_finds_what_made_the_rows():
@@ -98,3 +99,24 @@ def test_fitting_finds_what_made_the_rows():
     model = FixedGaussian(variance=InverseGamma(2.0, 1.0)).bind(X)
     fitted = model.fit_hyper(model.statistics(model.rows(X), labels)).hyper.value
     np.testing.assert_allclose(fitted, [means.mean(), np.log(0.25), np.log(9.0)], atol=0.3)
+
+
+@pytest.mark.parametrize("model", [DiagonalGaussian(), FixedGaussian()], ids=["number", "fixed"])
+def test_repeated_values_make_no_cluster_narrower_than_their_rounding(model):
+    """Lifetimes in whole years: clusters of equal values would be ever narrower."""
+    X = np.repeat([1.0, 2.0, 15.0], 20)[:, None]
+    bound = model.bind(X)
+    labels = np.repeat([0, 1, 2], 20)
+    statistics = bound.statistics(bound.rows(X), labels)
+    random = np.random.default_rng(0)
+    moved = bound.fit_hyper(statistics)
+    for _ in range(20):
+        moved = moved.sample_hyper(statistics, random)
+        assert (moved.hyper.value >= bound.hyper.low).all()
+        assert np.isfinite(moved.log_marginal(statistics)).all()
+    assert np.isfinite(bound.hyper.low).sum() == (2 if isinstance(model, DiagonalGaussian) else 1)
+    assert (bound.hyper.draw(random) >= bound.hyper.low).all()
+    # A step of 1 leaves a variance of a twelfth; values that do not repeat leave none.
+    assert np.isclose(bound.hyper.low, -np.log(12.0)).sum() == 1
+    other = model.bind(X + random.normal(size=X.shape))
+    assert not np.isclose(other.hyper.low, -np.log(12.0)).any()

@@ -15,6 +15,9 @@ from countless.models.families import Category, Count, Family, Fixed, Number
 from countless.models.gaussian import SHARE, STRENGTH
 from countless.models.hyper import InverseGamma, make_hyper
 
+# A prior that is worth less than so many rows is as good as none, and rounding would eat it.
+LEAST_STRENGTH = 1e-9
+
 
 class DiagonalGaussian(ColumnModel):
     """Normal columns, each with a normal-inverse-gamma prior: clusters along the axes.
@@ -55,7 +58,8 @@ class DiagonalGaussian(ColumnModel):
 
     def blocks(self, values, columns):
         """Return the block that models these columns."""
-        mean, variance = checks.means_and_variances(_stack(self, values, columns))
+        stacked = _stack(self, values, columns)
+        mean, variance = checks.means_and_variances(stacked)
         positive = _chosen(
             columns,
             strength=(self.strength, STRENGTH),
@@ -67,7 +71,9 @@ class DiagonalGaussian(ColumnModel):
         free = np.column_stack([np.full(len(columns), center_free), positive.free])
         spread = np.ones_like(value)
         spread[:, 0] = np.sqrt(variance)
-        return [_block(Number(), columns, value, free, spread)]
+        low = np.full_like(value, -np.inf)
+        low[:, 1], low[:, 3] = np.log(LEAST_STRENGTH), checks.log_rounding_variances(stacked)
+        return [_block(Number(), columns, value, free, spread, low)]
 
 
 class FixedGaussian(ColumnModel):
@@ -107,7 +113,8 @@ class FixedGaussian(ColumnModel):
 
     def blocks(self, values, columns):
         """Return the block that models these columns."""
-        mean, variances = checks.means_and_variances(_stack(self, values, columns))
+        stacked = _stack(self, values, columns)
+        mean, variances = checks.means_and_variances(stacked)
         overall = float(variances.mean())
         d = len(columns)
         given = self.variance
@@ -124,12 +131,14 @@ class FixedGaussian(ColumnModel):
         outer = overall if self.prior_variance is None else self.prior_variance
         outer = checks.per_column("prior_variance", outer, 1)[0]
         center, center_free = _centers(self.mean, mean)
+        rounding = float(checks.log_rounding_variances(stacked).min())
         hyper = make_hyper(
             [*(f"mean[{j}]" for j in columns), "log variance", "log prior_variance"],
             np.concatenate([center, np.log([variance, outer])]),
             [center_free] * d + [isinstance(given, InverseGamma), self.prior_variance is None],
             np.concatenate([np.sqrt(variances), np.ones(2)]),
             inverse_gamma,
+            np.concatenate([np.full(d, -np.inf), [rounding, -np.inf]]),
         )
         index = np.column_stack([np.arange(d), np.full(d, d), np.full(d, d + 1)])
         return [Block(Fixed(), np.asarray(columns), hyper, index)]
@@ -308,11 +317,13 @@ def _block(
     value: np.ndarray,
     free: np.ndarray,
     spread: np.ndarray | float = 1.0,
+    low: np.ndarray | float = -np.inf,
 ) -> Block:
     """Return a block whose columns have hyperparameters of their own."""
     names = [f"{name}[{j}]" for j in columns for name in family.hyper_names]
     spread = np.broadcast_to(spread, value.shape).ravel()
-    hyper = make_hyper(names, value.ravel(), free.ravel(), spread)
+    low = np.broadcast_to(low, value.shape).ravel()
+    hyper = make_hyper(names, value.ravel(), free.ravel(), spread, low=low)
     return Block(family, np.asarray(columns), hyper, np.arange(value.size).reshape(value.shape))
 
 

@@ -43,9 +43,12 @@ class Hyper(NamedTuple):
     center: np.ndarray  # (n_hyper,) of the normal priors
     spread: np.ndarray  # (n_hyper,) standard deviations of the normal priors
     inverse_gamma: np.ndarray  # (n_hyper, 2) shape and scale, NaN where the prior is normal
+    low: np.ndarray  # (n_hyper,) where the prior ends; -inf where it does not
 
     def log_prior(self, value: np.ndarray) -> float:
-        """Return the log density of the free hyperparameters."""
+        """Return the log density of the free hyperparameters, up to what is cut off below."""
+        if np.any(value < self.low):
+            return -np.inf
         return float(_log_priors(self, value)[self.free].sum())
 
     def log_prior_gradient(self, value: np.ndarray) -> np.ndarray:
@@ -62,10 +65,15 @@ class Hyper(NamedTuple):
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the free hyperparameters from their prior; the others stay."""
         shape, scale = np.where(np.isnan(self.inverse_gamma), 1.0, self.inverse_gamma).T
-        normal = self.center + self.spread * rng.standard_normal(len(self.value))
-        variance = np.log(scale / rng.standard_gamma(shape))
-        drawn = np.where(np.isnan(self.inverse_gamma[:, 0]), normal, variance)
-        return np.where(self.free, drawn, self.value)
+        drawn = self.value
+        wanted = self.free
+        while wanted.any():
+            normal = self.center + self.spread * rng.standard_normal(len(self.value))
+            variance = np.log(scale / rng.standard_gamma(shape))
+            found = np.where(np.isnan(self.inverse_gamma[:, 0]), normal, variance)
+            drawn = np.where(wanted, found, drawn)
+            wanted = wanted & (drawn < self.low)
+        return drawn
 
 
 def make_hyper(
@@ -74,13 +82,19 @@ def make_hyper(
     free: ArrayLike,
     spread: ArrayLike = 1.0,
     inverse_gamma: np.ndarray | None = None,
+    low: ArrayLike = -np.inf,
 ) -> Hyper:
-    """Return hyperparameters whose normal priors are centered where they are."""
-    value = np.asarray(value, dtype=np.float64)
+    """Return hyperparameters whose normal priors are centered where they are.
+
+    Those that are free, and below where their prior ends, are moved there.
+    """
+    free = np.asarray(free, dtype=bool)
+    low = np.where(free, low, -np.inf)
+    value = np.maximum(np.asarray(value, dtype=np.float64), low)
     if inverse_gamma is None:
         inverse_gamma = np.full((len(value), 2), np.nan)
     spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), value.shape)
-    return Hyper(tuple(names), value, np.asarray(free, dtype=bool), value, spread, inverse_gamma)
+    return Hyper(tuple(names), value, free, value, spread, inverse_gamma, low)
 
 
 def join_hypers(parts: Sequence[Hyper]) -> Hyper:

@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
-from countless.kernels.models_cells import FIXED, NUMBER, CellClusters
+from countless.kernels.models_cells import CellClusters
 from countless.models.cells import BoundCells
 from countless.models.protocol import ClusterModel
-
-# A prior that is worth less than so many rows is as good as none, and rounding would eat it.
-LEAST_STRENGTH = 1e-9
 
 
 class HyperTable(NamedTuple):
@@ -82,14 +79,17 @@ class Cells:
         self.rows = rows
         self.values = np.ascontiguousarray(rows.T)
         self.kind, self.start, self.origin = model.kind, model.start, model.origin
+        self.prior = model.prior.copy()
         self._places = _places(model)
         hyper = model.hyper
-        low = _lowest(model, self.values, self._places)
-        value = np.maximum(hyper.value, low)
-        self.prior = model.with_hyper(value).prior  # type: ignore[attr-defined]
         self._log_hyperprior = hyper.log_prior
-        spread = np.ascontiguousarray(hyper.spread)
-        self.hyper = HyperTable(value, hyper.center, spread, hyper.inverse_gamma, low)
+        self.hyper = HyperTable(
+            hyper.value.copy(),
+            hyper.center,
+            np.ascontiguousarray(hyper.spread),
+            hyper.inverse_gamma,
+            hyper.low,
+        )
         self._work = CellClusters(
             np.zeros((1, model.width)),
             self.prior,
@@ -166,28 +166,6 @@ def _places(model: BoundCells) -> _Places:
         np.concatenate(free).astype(np.int64),
         _starts(free),
     )
-
-
-def _lowest(model: BoundCells, values: np.ndarray, places: _Places) -> np.ndarray:
-    """Return how low hyperparameters of numbers may go, where they are free.
-
-    Rounded values repeat, and a density that is told them exactly grows without limit as a cluster
-    of equal values is made narrower. So no variance is below that of rounding to the steps that a
-    column with repeated values shows.
-    """
-    low = np.full(len(model.hyper.value), -np.inf)
-    for j in np.flatnonzero((model.kind == NUMBER) | (model.kind == FIXED)):
-        own = places.places[places.starts[j] : places.starts[j + 1]]
-        seen = values[j][~np.isnan(values[j])]
-        distinct = np.unique(seen.astype(np.float64))
-        if 1 < len(distinct) < len(seen):
-            spacing = np.diff(distinct)
-            step = spacing[spacing > 1e-9 * np.abs(distinct).max()].min(initial=np.inf)
-            if np.isfinite(step):
-                low[own[3 if model.kind[j] == NUMBER else 1]] = np.log(step**2 / 12.0)
-        if model.kind[j] == NUMBER:
-            low[own[1]] = np.log(LEAST_STRENGTH)
-    return np.where(model.hyper.free, low, -np.inf)
 
 
 def _starts(parts: list[np.ndarray]) -> np.ndarray:
