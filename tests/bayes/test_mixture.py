@@ -13,7 +13,7 @@ import countless.bayes.sampled as sampled
 from countless import DPMeans, DPMixture
 from countless.bayes.chains import Schedule, run_chains
 from countless.io.model_file import load_model, save_model
-from countless.models import FixedGaussian, Gaussian
+from countless.models import FixedGaussian, Gaussian, Multinomial
 from countless.priors import DirichletProcess, FiniteDirichlet
 
 X, TRUE = make_blobs(90, centers=[[0, 0], [8, 0], [0, 8]], random_state=0)
@@ -181,7 +181,7 @@ def test_a_stream_follows_the_posterior(monkeypatch):
     rows = model.rows([[0.0], [1.2], [0.9], [-1.0]])
     random = np.random.default_rng(0)
     stream = particles.start_stream(model, prior, rows, random)
-    stream, _ = particles.update_stream(stream, rows, random)
+    stream, _ = particles.update_stream(stream, rows)
     found = np.mean([len(particle.sizes) for particle in stream.particles])
     partitions = [[]]
     for _ in range(4):
@@ -209,6 +209,22 @@ def test_a_stream_finds_clusters_in_bounded_memory():
     assert 5 <= after.n_clusters_ <= 8
 
 
+def test_batches_of_a_stream_draw_numbers_of_their_own(monkeypatch):
+    """Rows that say nothing stay in one cluster as rarely as the prior says: 1 time in 40."""
+    monkeypatch.setattr(particles, "N_KEPT", 1)
+    stream = DPMixture(Multinomial(concentration=1.0), DirichletProcess(1.0), random_state=0)
+    for _ in range(40):
+        stream.partial_fit([[1.0]])
+    assert np.mean([len(particle.sizes) == 1 for particle in stream._stream.particles]) < 0.3
+
+
+@pytest.mark.parametrize("n_samples", [0, -1])
+def test_rows_that_are_drawn_are_one_or_more(n_samples):
+    fitted = DPMixture(n_chains=1, n_sweeps=2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=f"n_samples must be at least 1; got {n_samples}"):
+        fitted.sample(n_samples)
+
+
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 def test_a_saved_mixture_answers_the_same(name, tmp_path):
     table = np.rint(np.abs(X)) if name == "poisson" else X
@@ -231,6 +247,7 @@ def test_a_saved_mixture_answers_the_same(name, tmp_path):
         ({"model": "normal"}, X, "model must be one of 'gaussian'"),
         ({"prior": 1.0}, X, "prior must be None or one of countless.priors; got 1.0"),
         ({"sampler": "fast"}, X, "sampler must be 'collapsed' or 'uncollapsed'; got 'fast'"),
+        ({"sampler": ["fast"]}, X, "sampler must be 'collapsed' or 'uncollapsed'; got"),
         ({"init": "two"}, X, "init must be 'one', 'dp-means' or a label for each row; got 'two'"),
         ({"init": [0, 1]}, X, "init has 2 labels; X has 90 rows"),
         ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no gaps"),

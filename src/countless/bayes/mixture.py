@@ -189,14 +189,14 @@ class DPMixture(SampledMixture):
         if not first and not hasattr(self, "_stream"):
             raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
         table = check_table(self, X, as_model(self.model), reset=first)
-        random = as_generator(self.random_state)
         if first:
             model = as_model(self.model).bind(table)
+            random = as_generator(self.random_state)
             stream = start_stream(model, self._believed(), model.rows(table), random)
             self.n_iter_ = 0
         else:
             stream = self._stream
-        self._stream, labels = update_stream(stream, stream.model.rows(table), random)
+        self._stream, labels = update_stream(stream, stream.model.rows(table))
         self._store_stream(labels)
         return self
 
@@ -245,7 +245,7 @@ class DPMixture(SampledMixture):
     def _check_parameters(self) -> Schedule:
         if self.prior is not None and not isinstance(self.prior, PartitionPrior):
             raise ValueError(f"prior must be None or one of countless.priors; got {self.prior!r}")
-        if self.sampler not in SWEEPS:
+        if self.sampler not in tuple(SWEEPS):
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
         return self._check_schedule()
@@ -301,7 +301,7 @@ class DPMixture(SampledMixture):
             bound.with_hyper(best.hyper), [_mixture(one) for one in (estimate, *particles)]
         )
         particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
-        self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows))
+        self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows), random)
         self._judge_chains()
 
     def _store_stream(self, labels: np.ndarray) -> None:

@@ -49,6 +49,7 @@ class Stream(NamedTuple):
     rows: np.ndarray  # (n_kept, n_features), the last ones
     particles: list[Particle]
     n_seen: int
+    random: np.random.Generator  # batches must not draw the same numbers again
 
 
 def start_stream(
@@ -60,14 +61,12 @@ def start_stream(
         Particle(*nothing, believed.draw_parameters(random), model.hyper.value)
         for _ in range(N_PARTICLES)
     ]
-    return Stream(model, believed, rows[:0], particles, 0)
+    return Stream(model, believed, rows[:0], particles, 0, random)
 
 
-def update_stream(
-    stream: Stream, batch: np.ndarray, random: np.random.Generator
-) -> tuple[Stream, np.ndarray]:
+def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray]:
     """Take rows in; return the stream, and their labels in its most probable particle."""
-    model, believed, kept, particles, n_seen = stream
+    model, believed, kept, particles, n_seen, random = stream
     rows = np.concatenate([kept, batch])
     unseen = np.full(len(batch), -1, dtype=np.int32)
     particles = [p._replace(labels=np.concatenate([p.labels, unseen])) for p in particles]
@@ -93,7 +92,7 @@ def update_stream(
     particles = [p._replace(labels=p.labels[first:]) for p in particles]
     # The best one comes first, so that its clusters can be told from the others'.
     particles.sort(key=lambda particle: particle.statistics is not best.statistics)
-    return Stream(model, believed, rows[first:], particles, n_seen), labels
+    return Stream(model, believed, rows[first:], particles, n_seen, random), labels
 
 
 def _visit(

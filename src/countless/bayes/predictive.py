@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 
 from countless.models import BoundModel
 from countless.priors import PartitionPrior
+from countless.priors.base import check_count
 
 # Rows whose densities are held at once.
 BLOCK = 2**14
@@ -97,6 +98,7 @@ def draw_rows(
     model: BoundModel, mixtures: Sequence[Mixture], n_rows: int, random: np.random.Generator
 ) -> np.ndarray:
     """Draw rows from the mean of mixtures, in the form that kernels take."""
+    n_rows = check_count("n_samples", n_rows)
     counts = random.multinomial(n_rows, np.full(len(mixtures), 1.0 / len(mixtures)))
     drawn = []
     for mixture, count in zip(mixtures, counts, strict=True):
