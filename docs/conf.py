@@ -17,6 +17,9 @@ default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 
+# Words of a docstring's types, such as n_clusters, are attributes of several classes: no link then.
+suppress_warnings = ["ref.python"]
+
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "countless"
