@@ -38,7 +38,7 @@ def check_counts(estimator: Any, *names: str) -> None:
     """Raise a ValueError unless these are whole numbers of at least 1."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Integral) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
 
 
