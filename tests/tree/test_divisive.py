@@ -5,6 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,9 +198,43 @@ def test_matrices_and_rows_give_the_same_tree():
 
 @pytest.mark.parametrize("value", [0.0, 7.0])
 def test_equal_rows_are_one_cluster(value):
-    for model in (DivisiveClustering(), DivisiveClustering("mst"), LinkageClustering()):
+    methods = ("diana", "mst", "bisecting")
+    for model in (*map(DivisiveClustering, methods), LinkageClustering()):
         assert model.fit(np.full((9, 2), value)).n_clusters_ == 1
-    assert DivisiveClustering().fit([[1.0]]).labels_.tolist() == [0]
+        assert model.fit([[value]]).labels_.tolist() == [0]
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "precomputed"])
+def test_units_do_not_matter(metric, scale):
+    X, truth = make_blobs(30, centers=3, cluster_std=0.5, random_state=3)
+    X *= scale
+    if metric == "precomputed":
+        X = dissimilarities(X, metric="sqeuclidean")
+    for method in ("diana", "mst") if metric != "euclidean" else ("diana", "mst", "bisecting"):
+        model = DivisiveClustering(method, metric=metric, random_state=0).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) == 1, method
+
+
+def test_rows_too_far_apart_are_named():
+    X = np.array([[0.0], [1.0], [1e200]])
+    for method in ("diana", "mst"):
+        with pytest.raises(ValueError, match="row 0 and row 2 are too far apart for float64"):
+            DivisiveClustering(method).fit(X)
+    with pytest.raises(ValueError, match="too far apart"):
+        DivisiveClustering("bisecting").fit(X)
+
+
+@pytest.mark.parametrize("method", ["diana", "mst", "bisecting"])
+def test_weights_of_columns_scale_them_and_can_be_named(method):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    weights = [4.0, 1.0, 0.0]
+    scaled = DivisiveClustering(method, n_clusters=4, random_state=0).fit(X * np.sqrt(weights))
+    model = DivisiveClustering(method, n_clusters=4, random_state=0)
+    frame = pd.DataFrame(X, columns=[2, 0, 1])
+    for table, weights_given in ((X, weights), (frame, {2: 4.0, 1: 0.0})):
+        model.set_params(metric_params={"weights": weights_given}).fit(table)
+        np.testing.assert_allclose(model.linkage_matrix_, scaled.linkage_matrix_, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -207,10 +242,13 @@ def test_equal_rows_are_one_cluster(value):
     [
         ({"method": "agnes"}, "method must be one of 'diana', 'mst', 'bisecting'; got 'agnes'"),
         ({"metric": "taxi"}, "metric must be one of .*; got 'taxi'"),
-        ({"n_clusters": 0}, "n_clusters must be None or a whole number of at least 1; got 0"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
         ({"n_clusters": 9}, "n_clusters=9, and X has 4 rows"),
         ({"max_diameter": -1}, "max_diameter must be None or a number of at least 0; got -1"),
         ({"n_clusters": 2, "max_diameter": 1}, "give n_clusters or max_diameter, not both"),
+        ({"n_clusters": True}, "n_clusters must be a whole number"),
+        ({"metric_params": {"p": 3}}, "metric_params must be None or a mapping of weights, kinds"),
+        ({"metric": "precomputed", "metric_params": {"dtype": float}}, "metric_params is for rows"),
         ({"method": "bisecting", "metric": "mixed"}, "bisecting k-means needs Euclidean rows"),
     ],
 )

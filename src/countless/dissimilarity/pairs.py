@@ -98,6 +98,8 @@ class Measure:
     ----------
     values : ndarray of shape (n_rows, n_columns)
         The rows of X; NaN is a gap.
+    weights : ndarray of shape (n_columns,)
+        What each column counts.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class Measure:
         self._kinds = np.array(
             [UNEQUAL if column.kind == CATEGORICAL else compared or ABSOLUTE for column in columns]
         )
-        self._weights = _check_weights(weights, self._names)
+        self.weights = _check_weights(weights, self._names)
         self._low, self._range = np.zeros(len(columns)), np.ones(len(columns))
         values = self._numbers(columns, "X")
         if metric == "mixed":
@@ -199,7 +201,7 @@ class Measure:
 
     def _compare(self, here, there, gappy, out) -> None:
         there = np.ascontiguousarray(there)
-        compare_rows(here, there, self._kinds, self._weights, gappy, self._averaged, out)
+        compare_rows(here, there, self._kinds, self.weights, gappy, self._averaged, out)
         if self.metric == "euclidean":
             np.sqrt(out, out=out)
         elif self.metric == "correlation":
@@ -234,14 +236,15 @@ class Measure:
         return np.ascontiguousarray(values, dtype=self.dtype)
 
     def _refuse_strangers(self, out: np.ndarray, first_row: int = 0) -> None:
-        """Raise for rows that have no known cell in common."""
+        """Raise for rows that have no known cell in common, or are too far apart for a number."""
         for start, stop in steps(len(out), TILE):
-            missing = np.isnan(out[start:stop])
-            if missing.any():
-                row, other = np.argwhere(missing)[0]
-                raise ValueError(
-                    f"row {first_row + start + row} and row {other} have no known column in common"
-                )
+            wrong = ~np.isfinite(out[start:stop])
+            if wrong.any():
+                row, other = np.argwhere(wrong)[0]
+                rows = f"row {first_row + start + row} and row {other}"
+                if np.isnan(out[start + row, other]):
+                    raise ValueError(f"{rows} have no known column in common")
+                raise ValueError(f"{rows} are too far apart for {self.dtype}: scale X down")
 
 
 def _ranges(values: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

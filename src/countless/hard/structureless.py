@@ -89,7 +89,7 @@ def principal_axes(
         scores = axis * np.sqrt(np.maximum(variance, 0.0)) / root
     kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
     variance, scores = variance[kept], scores[:, kept]
-    return Axes(variance, share @ scores**3 / variance**1.5)
+    return Axes(variance, share @ (scores / np.sqrt(variance)) ** 3)
 
 
 def simulate(axes: Axes, n_rows: float, seed: int) -> Structureless:

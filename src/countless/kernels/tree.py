@@ -49,6 +49,7 @@ def measure_nodes(
     size,  # IN (2 n - 1,)
     order,  # IN (n,), the rows, so that every node is a stretch
     begin,  # IN (2 n - 1,), where it begins
+    unit,  # IN, what dissimilarities are divided by before they are squared
     widest,  # OUT (2 n - 1,), the largest dissimilarity within each node; zeros before
     total,  # OUT (2 n - 1,), the sum of all of them
     squares,  # OUT (2 n - 1,), the sum of their squares
@@ -64,7 +65,7 @@ def measure_nodes(
             for j in range(begin[right], begin[right] + size[right]):
                 between = np.float64(distance[row, order[j]])
                 added += between
-                squared += between * between
+                squared += (between / unit) ** 2
                 largest = max(largest, between)
         widest[n + merge], total[n + merge], squares[n + merge] = largest, added, squared
 

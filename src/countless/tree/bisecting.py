@@ -31,12 +31,14 @@ def bisecting_tree(X: np.ndarray, n_leaves: int, seed: int) -> tuple[Splits, boo
     rows = [np.arange(len(X))]
     height = [_inertia(X)]
     parts: dict[int, tuple[int, int]] = {}
-    largest = [(-height[0], 0)]
+    largest = [(-height[0], 0)] if height[0] > 0 else []
     converged = True
     while largest and len(parts) < n_leaves - 1:
         _, node = heappop(largest)
         model = KMeans(2, n_init=1, random_state=seed).fit(X[rows[node]])
         converged &= model.n_iter_ < model.max_iter
+        if not model.labels_.any():  # so close that their squared distances are 0
+            continue
         parts[node] = len(rows), len(rows) + 1
         for label in (0, 1):
             part = rows[node][model.labels_ == label]
@@ -51,7 +53,11 @@ def _inertia(X: np.ndarray) -> float:
     """Return the sum of squares about the mean; exactly 0 for equal rows."""
     if (X[0] == X).all():
         return 0.0
-    return float(np.square(X - X.mean(axis=0, dtype=np.float64)).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        inertia = float(np.square(X - X.mean(axis=0, dtype=np.float64)).sum())
+    if not np.isfinite(inertia):
+        raise ValueError("rows are too far apart for their squares: scale X down")
+    return inertia
 
 
 def _lay_out(
@@ -60,7 +66,7 @@ def _lay_out(
     """Put every cluster into one stretch of an order, from the whole down."""
     order: list[int] = []
     splits: list[tuple[int, int, int, float]] = []
-    waiting = [0] if len(rows[0]) > 1 or not parts else []
+    waiting = [0]
     while waiting:
         node = waiting.pop()
         at, size = len(order), len(rows[node])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless.dissimilarity.pairs import METRICS
 from countless.hard.checks import check_finite
-from countless.hard.parameters import is_number
+from countless.hard.parameters import check_counts, is_number
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.tree.bisecting import bisecting_tree
 from countless.tree.diana import diana
@@ -27,6 +28,7 @@ from countless.tree.stop import by_saving, cut_at_number, cut_from_the_top, spre
 
 # Clusters that bisecting k-means goes down to, and how many times those that are wanted.
 LEAVES, LEAVES_TIMES = 64, 2
+SETTINGS = ("weights", "kinds", "dtype")
 LINKAGES = ("average", "complete", "single", "ward", "weighted")
 
 
@@ -85,13 +87,8 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         if self.metric not in (*METRICS, "precomputed"):
             known = ", ".join(repr(name) for name in (*METRICS, "precomputed"))
             raise ValueError(f"metric must be one of {known}; got {self.metric!r}")
-        n_clusters = self.n_clusters
-        if n_clusters is not None and (
-            not isinstance(n_clusters, int | np.integer) or n_clusters < 1
-        ):
-            raise ValueError(
-                f"n_clusters must be None or a whole number of at least 1; got {n_clusters!r}"
-            )
+        if self.n_clusters is not None:
+            check_counts(self, "n_clusters")
         for name in ("max_diameter", "max_dissimilarity"):
             value = getattr(self, name)
             if value is not None and not is_number(value):
@@ -100,19 +97,32 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         given = [name for name in stops if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"a tree is cut in one place: give {given[0]} or {given[1]}, not both")
+        params = self.metric_params
+        if params is not None and (not isinstance(params, Mapping) or set(params) - set(SETTINGS)):
+            raise ValueError(
+                f"metric_params must be None or a mapping of {', '.join(SETTINGS)}; got {params!r}"
+            )
+        if params and self.metric == "precomputed":
+            raise ValueError("metric_params is for rows; the metric is 'precomputed'")
 
     def _pairs(self, X) -> Pairs:
         """Return how different the rows are."""
+        settings = dict(self.metric_params or {})
         if self.metric in ("mixed", "hamming"):
             validate_data(self, X, skip_check_array=True)
-            return Pairs.of_rows(X, self.metric, self.n_jobs, **self.metric_params or {})
+            return Pairs.of_rows(X, self.metric, self.n_jobs, **settings)
+        names = list(getattr(X, "columns", []))
+        if names and isinstance(settings.get("weights"), Mapping):
+            place = {name: at for at, name in enumerate(names)}
+            weights = settings["weights"].items()
+            settings["weights"] = {place.get(name, name): weight for name, weight in weights}
         X = validate_data(
             self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False
         )
         check_finite(X)
         if self.metric == "precomputed":
             return Pairs.of_matrix(X)
-        return Pairs.of_rows(X, self.metric, self.n_jobs, **self.metric_params or {})
+        return Pairs.of_rows(X, self.metric, self.n_jobs, **settings)
 
     @abstractmethod
     def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
@@ -241,14 +251,14 @@ class DivisiveClustering(TreeEstimator):
         n_leaves = max(LEAVES, LEAVES_TIMES * (self.n_clusters or 1))
         if self.max_diameter is not None or self.max_dissimilarity is not None:
             n_leaves = pairs.n_rows  # any cluster may have to be split
-        splits, self.converged_ = bisecting_tree(np.asarray(pairs.rows), n_leaves, seed)
+        splits, self.converged_ = bisecting_tree(pairs.weighted_rows, n_leaves, seed)
         return linkage_of_splits(splits)
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
         if self.method == "mst":
             return super()._choose(pairs, seed)
         if self.method == "bisecting":
-            path = penalty_path(pairs.rows, random_state=seed, n_jobs=self.n_jobs)
+            path = penalty_path(pairs.weighted_rows, random_state=seed, n_jobs=self.n_jobs)
             return path, self.linkage_matrix_
         # A diameter follows the two most distant rows; what a split saves, all of them.
         linkage = by_saving(self.linkage_matrix_, pairs.matrix)

@@ -190,10 +190,12 @@ def judged(
 def _from_the_top(linkage: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Return heights, and what all merges up to each cost, the highest first.
 
-    A merge that is below an earlier one waits for it. Where heights are dissimilarities of
+    A merge that is below an earlier one waits for it. The highest is 1, since only ratios count and
+    squares of very large or small heights are no numbers. Where heights are dissimilarities of
     clusters, joining them costs the square times ``n_a n_b / (n_a + n_b)``, as in Ward's trees.
     """
     height = np.maximum.accumulate(linkage[:, 2])
+    height = height / (height.max(initial=0.0) or 1.0)
     cost = height**2 / 2
     if method != "ward":
         size = np.append(np.ones(len(linkage) + 1), linkage[:, 3])

@@ -29,6 +29,8 @@ class Pairs:
     n_rows : int
     rows : ndarray or None
         The rows as numbers, where the measure takes numbers.
+    weights : ndarray
+        What each column counts.
 
     Examples
     --------
@@ -45,8 +47,9 @@ class Pairs:
         row: Callable[[int], np.ndarray],
         rows: np.ndarray | None = None,
         settings: dict[str, Any] | None = None,
+        weights: np.ndarray | float = 1.0,
     ):
-        self.n_rows, self.rows = n_rows, rows
+        self.n_rows, self.rows, self.weights = n_rows, rows, weights
         self._compare_all = compare_all
         self._settings = settings or {}  # how other rows are measured alike
         self.row = row  # one row's dissimilarities from all, without those of the others
@@ -58,7 +61,8 @@ class Pairs:
         rows = None if metric in ("mixed", "hamming") else np.asarray(X)
         n_rows = len(measure.values)
         settings = {"metric": metric, **settings}
-        return cls(n_rows, partial(measure.square, n_jobs), measure.row, rows, settings)
+        compare_all = partial(measure.square, n_jobs)
+        return cls(n_rows, compare_all, measure.row, rows, settings, measure.weights)
 
     @classmethod
     def of_matrix(cls, matrix: np.ndarray) -> Pairs:
@@ -71,6 +75,12 @@ class Pairs:
         """All dissimilarities."""
         return self._compare_all()
 
+    @property
+    def weighted_rows(self) -> np.ndarray:
+        """Rows whose plain Euclidean distances are the weighted ones of these."""
+        rows = np.asarray(self.rows)
+        return rows * np.sqrt(self.weights).astype(rows.dtype)
+
     def clouds(self, seed: int) -> Iterator[list[Pairs]]:
         """Give clouds without structure of either shape, with the spread of these rows.
 
@@ -82,8 +92,9 @@ class Pairs:
         if self.rows is not None:
             sample, settings = self.rows[shown].astype(np.float64), self._settings
         else:
-            squares = np.square(self.matrix[np.ix_(shown, shown)], dtype=np.float64)
-            sample, settings = coordinates(-squares / 2, share), {"metric": "euclidean"}
+            between = self.matrix[np.ix_(shown, shown)].astype(np.float64)
+            between /= between.max() or 1.0  # only the shape of clouds counts
+            sample, settings = coordinates(-(between**2) / 2, share), {"metric": "euclidean"}
         for kind in clouds_like(sample, share, self.n_rows, seed):
             yield [Pairs.of_rows(cloud, **settings) for cloud in kind]
 

@@ -45,11 +45,11 @@ def cut_from_the_top(linkage: np.ndarray, is_cluster: np.ndarray) -> np.ndarray:
 
 
 class Spread(NamedTuple):
-    """What each merge made: its diameter, its average dissimilarity, and what undoing it saves."""
+    """What each merge made: diameter, average dissimilarity, and height on Ward's scale."""
 
     diameter: np.ndarray  # (n_rows - 1,)
     mean: np.ndarray
-    saving: np.ndarray
+    height: np.ndarray  # the root of twice what undoing the merge saves
 
 
 def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
@@ -65,17 +65,19 @@ def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
     >>> points = np.array([0.0, 2.0, 7.0])
     >>> linkage = np.array([[0, 1, 2.0, 2], [2, 3, 7.0, 3]])
     >>> spread = spread_of_merges(linkage, np.abs(points[:, None] - points))
-    >>> spread.diameter.tolist(), spread.mean.round(2).tolist(), spread.saving.tolist()
-    ([2.0, 7.0], [2.0, 4.67], [2.0, 24.0])
+    >>> spread.diameter.tolist(), spread.mean.round(2).tolist(), spread.height.round(2).tolist()
+    ([2.0, 7.0], [2.0, 4.67], [2.0, 6.93])
     """
     nodes = nodes_of(linkage)
     n, size = len(nodes.order), nodes.size
     widest, total, squares = np.zeros((3, 2 * n - 1))
-    measure_nodes(distance, *nodes, widest, total, squares)
+    unit = float(distance.max()) or 1.0  # squares of very large or small numbers are none
+    measure_nodes(distance, *nodes, unit, widest, total, squares)
     cost = squares / size
     saving = cost[n:] - cost[nodes.child].sum(axis=1)
     n_pairs = size[n:] * (size[n:] - 1) / 2
-    return Spread(widest[n:], total[n:] / n_pairs, np.maximum(saving, 0.0))
+    height = unit * np.sqrt(2 * np.maximum(saving, 0.0))
+    return Spread(widest[n:], total[n:] / n_pairs, height)
 
 
 def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
@@ -92,9 +94,8 @@ def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
     [2.0, 6.93]
     """
     n = len(linkage) + 1
-    saving = np.append(np.zeros(n), spread_of_merges(linkage, distance).saving)
+    height = np.append(np.zeros(n), spread_of_merges(linkage, distance).height)
     child = linkage[:, :2].astype(np.int64)
-    raise_nodes(child, saving)
-    height = np.sqrt(2 * saving[n:])
-    order, children = merge_order(child, height)
-    return np.column_stack([children, height[order], linkage[order, 3]])
+    raise_nodes(child, height)
+    order, children = merge_order(child, height[n:])
+    return np.column_stack([children, height[n:][order], linkage[order, 3]])
