@@ -98,8 +98,9 @@ class CrossCatChain:
         n_leaving = max(1, round(LEAVING * self.cells.n_columns))
         for j in self.random.choice(self.cells.n_columns, n_leaving, replace=False):
             self.views = leave_or_return(self.cells, self.views, int(j), *priors)
-        self.views = split_or_merge_views(self.cells, self.views, *priors)
-        self.views = split_or_merge_anew(self.cells, self.views, *priors)
+        keep = self.random.random() < 0.5
+        split_or_merge = split_or_merge_views if keep else split_or_merge_anew
+        self.views = split_or_merge(self.cells, self.views, *priors)
 
     def move_parameters(self) -> None:
         """Move the hyperparameters of columns, and the parameters of their prior."""

@@ -104,7 +104,7 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
     >>> random = np.random.default_rng(0)
     >>> a, b = random.integers(2, size=(2, 100))
     >>> X = np.column_stack([5 * a, 5 * a, 5 * b, 5 * b]) + random.normal(size=(100, 4))
-    >>> model = CrossCat(n_chains=2, n_sweeps=40, random_state=0).fit(X)
+    >>> model = CrossCat(n_chains=1, n_sweeps=40, random_state=0).fit(X)
     >>> [view.columns for view in model.views_]
     [[0, 1], [2, 3]]
     >>> model.dependence().round()[0].tolist()
@@ -350,6 +350,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
 
     def _advice(self) -> str:
         i, j, most = self.posterior_.disagreement()
+        if i == j:
+            return "raise n_sweeps, or call resume()"
         pair = f"{self.column_names_[i]!r} and {self.column_names_[j]!r}"
         return (
             f"they differ by up to {most:.2f} on whether two columns, {pair}, belong together: "

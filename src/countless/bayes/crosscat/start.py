@@ -98,11 +98,15 @@ def _score(cells: Cells, view: View, column_tables: Tables) -> float:
 
 
 def _try_merge(cells, first, second, row_prior, column_tables, random) -> View | None:
-    """Return the two as one view, if rows that have moved there make it the better state."""
+    """Return the two as one view, if that is the better state after as many moves of rows."""
     merged = first._replace(columns=np.union1d(first.columns, second.columns))
-    before = sum(_score(cells, view, column_tables) for view in (first, second))
+    gain = -np.inf
     for _ in range(TRIAL_SWEEPS):
-        merged = move_rows(cells, merged, row_prior, random, ROW_TRIES)
-        if _score(cells, merged, column_tables) > before:
-            return merged
-    return None
+        merged, first, second = (
+            move_rows(cells, view, row_prior, random, ROW_TRIES) for view in (merged, first, second)
+        )
+        last, gain = gain, _score(cells, merged, column_tables)
+        gain -= sum(_score(cells, view, column_tables) for view in (first, second))
+        if gain < 0 and gain < last:  # and falling
+            return None
+    return merged if gain > 0 else None
