@@ -18,6 +18,8 @@ from countless.models import (
 )
 
 NAN = np.nan
+TWINS = pd.DataFrame([[1.0, 2.0]], columns=["x", "x"])
+DATES = pd.DataFrame({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[ns]")})
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,20 @@ NAN = np.nan
         (Columns(["number"]), np.eye(2), "models has 1 entries; X has 2 columns"),
         (Columns(["number", "word"]), np.eye(2), "got 'word' for column 1"),
         (Columns({"size": "number"}), np.eye(2), "models names 'size', which is no column"),
+        (Columns("number"), np.eye(6), "models must be a sequence or a mapping; got 'number'"),
+        (Columns({"x": "number"}), TWINS, "models names 'x', as 2 columns of X are"),
+        (Columns(), np.array([[1j], [2j]]), "no categories in column 0"),
+        (Columns(), np.empty((3, 0)), "X has no columns"),
+        (DiagonalGaussian(), np.array([[1j]]), "a complex number: row 0, column 0"),
+        (DiagonalGaussian(), [[1.0], [10**400]], "not a number: row 1, column 0"),
+        (DiagonalGaussian(), [[1.0], [-1e160]], "beyond 1e\\+152: row 1, column 0 has -1e\\+160"),
+        (DiagonalGaussian(), DATES, "not a number: row 0, column 0"),
+        (DiagonalGaussian(shape="wide"), np.eye(2), "shape must be one number or 2; got 'wide'"),
+        (Gaussian(strength=[1, 2]), np.eye(2), "strength must be one number; its shape is"),
+        (Gaussian(freedom="many"), np.eye(2), "freedom must be one number; got 'many'"),
+        (Gaussian(scale="wide"), np.eye(2), "scale must be a finite 2 x 2 matrix; got 'wide'"),
+        (Poisson(shape=[1, 2, 3]), np.eye(2), "shape must be one number or 2"),
+        (Categorical(levels=3.5), [[0]], "levels must be one or more, and differ; got 3.5"),
     ],
 )
 def test_bad_input_is_named(model, X, message):
@@ -124,3 +140,26 @@ def test_names_of_columns_may_repeat():
     X = pd.DataFrame([[1.0, "a"], [2.0, "b"]], columns=["x", "x"])
     bound = Columns().bind(X)
     np.testing.assert_array_equal(bound.rows(X)[:, 1], [0.0, 1.0])
+
+
+def test_numbers_beside_text_in_lists_stay_numbers():
+    X = [[1.5, "a"], [2.5, "b"], [9.0, "a"]]
+    bound = Columns().bind(X)
+    assert [type(block.family).__name__ for block in bound.blocks] == ["Number", "Category"]
+    assert bound.table(bound.rows(X)).tolist() == X
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.array([True, None, False], dtype="boolean"),
+        pd.array(["yes", None, "no"], dtype="string"),
+        pd.array([1, None, 0], dtype="Int64"),
+        np.array(["2020-01-01", "NaT", "2019-01-01"], dtype="datetime64[ns]"),
+    ],
+    ids=["boolean", "string", "Int64", "dates"],
+)
+def test_gaps_of_pandas_are_gaps(column):
+    X = pd.DataFrame({"answer": column})
+    bound = Columns().bind(X)
+    np.testing.assert_array_equal(bound.rows(X)[:, 0], [1.0, NAN, 0.0])

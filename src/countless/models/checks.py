@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+# The squares of larger numbers, summed over rows, would not be numbers.
+LARGEST = 1e152
+
 
 class BadCell(ValueError):
     """A cell that a model cannot take."""
@@ -23,17 +26,36 @@ class BadCell(ValueError):
 def columns_of(X: Any) -> list[np.ndarray]:
     """Return the columns of an array or of a data frame (pandas, polars)."""
     if hasattr(X, "iloc"):
-        columns = [X.iloc[:, j].to_numpy() for j in range(X.shape[1])]
+        columns = [_values_of(X.iloc[:, j]) for j in range(X.shape[1])]
     elif hasattr(X, "get_columns"):
         columns = [column.to_numpy() for column in X.get_columns()]
     else:
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X must have rows and columns; its shape is {X.shape}")
-        columns = list(X.T)
-    if not columns or not len(columns[0]):
+        array = np.asarray(X)
+        if array is not X and array.dtype.kind in "US":  # lists: numbers beside text stay numbers
+            array = np.array(X, dtype=object)
+        if array.ndim != 2:
+            raise ValueError(f"X must have rows and columns; its shape is {array.shape}")
+        columns = list(array.T)
+    if not columns:
+        raise ValueError("X has no columns; at least one is needed")
+    if not len(columns[0]):
         raise ValueError(f"X has {len(columns)} columns and no rows; at least one row is needed")
-    return columns
+    return [_times_as_objects(column) for column in columns]
+
+
+def _times_as_objects(values: np.ndarray) -> np.ndarray:
+    """Return dates as such: those in nanoseconds, and gaps among them, look like numbers."""
+    kind = values.dtype.kind
+    return values.astype(f"{kind}8[us]").astype(object) if kind in "mM" else values
+
+
+def _values_of(column: Any) -> np.ndarray:
+    """Return a column of a pandas frame; gaps among objects, of whichever type, as None."""
+    values = column.to_numpy()
+    if values.dtype == object:
+        values = values.copy()
+        values[column.isna().to_numpy()] = None
+    return values
 
 
 def refuse(bad: np.ndarray, values: np.ndarray, column: int, why: str) -> None:
@@ -45,21 +67,26 @@ def refuse(bad: np.ndarray, values: np.ndarray, column: int, why: str) -> None:
 
 def numbers(values: np.ndarray, column: int) -> np.ndarray:
     """Return a column as floats, gaps as NaN; float32 stays float32."""
+    if values.dtype.kind == "c":
+        raise BadCell("contains a complex number", 0, column, values[0])
     if values.dtype == np.float32:
         result = values
     else:
         try:
             result = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             result = np.array([_number(value, row, column) for row, value in enumerate(values)])
     refuse(np.isinf(result), values, column, "contains infinity")
+    if result.dtype == np.float64:
+        too_large = np.abs(result) > LARGEST
+        refuse(too_large, values, column, f"contains a number beyond {LARGEST:g}")
     return result
 
 
 def _number(value: Any, row: int, column: int) -> float:
     try:
         return np.nan if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadCell(f"has {value!r}, not a number", row, column) from None
 
 
@@ -73,9 +100,13 @@ def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:
 
 def per_column(name: str, value: Any, n_columns: int, *, positive: bool = True) -> np.ndarray:
     """Return a parameter, one number or one for each column, as an array."""
-    array = np.asarray(value, dtype=np.float64)
+    wanted = "one number" if n_columns == 1 else f"one number or {n_columns}"
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be {wanted}; got {value!r}") from None
     if array.shape not in ((), (n_columns,)):
-        raise ValueError(f"{name} must be one number or {n_columns}; its shape is {array.shape}")
+        raise ValueError(f"{name} must be {wanted}; its shape is {array.shape}")
     if not np.isfinite(array).all() or (positive and not (array > 0).all()):
         kind = "positive" if positive else "finite"
         raise ValueError(f"{name} must be {kind}; got {value}")

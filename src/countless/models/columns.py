@@ -68,14 +68,19 @@ def _given(models: Any, names: Sequence) -> list:
         places = {name: j for j, name in enumerate(names)}
         given: list = [None] * len(names)
         for key, model in models.items():
+            if names.count(key) > 1:
+                raise ValueError(f"models names {key!r}, as {names.count(key)} columns of X are")
             place = places.get(key, key)
             if not isinstance(place, int) or not 0 <= place < len(names):
                 raise ValueError(f"models names {key!r}, which is no column of X")
             given[place] = model
         return given
-    if len(models) != len(names):
-        raise ValueError(f"models has {len(models)} entries; X has {len(names)} columns")
-    return list(models)
+    if isinstance(models, str) or not np.iterable(models):
+        raise ValueError(f"models must be a sequence or a mapping; got {models!r}")
+    listed = list(models)
+    if len(listed) != len(names):
+        raise ValueError(f"models has {len(listed)} entries; X has {len(names)} columns")
+    return listed
 
 
 def _model(given: Any, column: int) -> ColumnModel:

@@ -236,14 +236,19 @@ class Categorical(ColumnModel):
 
     def _levels(self, values: np.ndarray, column: int) -> np.ndarray:
         if self.levels is None:
-            found = {value for value in values.tolist() if not _is_gap(value)}
-            levels = sorted(found, key=lambda value: (type(value).__name__, value))
+            try:
+                found = {value for value in values.tolist() if not _is_gap(value)}
+                levels = sorted(found, key=lambda value: (type(value).__name__, value))
+            except TypeError as error:
+                raise ValueError(f"X has no categories in column {column}: {error}") from None
             if not levels:
                 raise ValueError(f"X has nothing but gaps in column {column}: give its levels")
         elif isinstance(self.levels, int | np.integer):
             levels = list(range(self.levels))
-        else:
+        elif np.iterable(self.levels):
             levels = list(self.levels)
+        else:
+            levels = []
         if not levels or len(set(levels)) < len(levels):
             raise ValueError(f"levels must be one or more, and differ; got {self.levels!r}")
         array = np.empty(len(levels), dtype=object)
@@ -282,7 +287,7 @@ class Poisson(ColumnModel):
         counts = _stack(self, values, columns)
         rows = np.maximum(np.sum(~np.isnan(counts), axis=0), 1)
         means = (np.nansum(counts, axis=0) + 1.0) / rows
-        shape = 1.0 if self.shape is None else np.asarray(self.shape, dtype=np.float64)
+        shape = checks.per_column("shape", 1.0 if self.shape is None else self.shape, len(columns))
         chosen = _chosen(columns, shape=(self.shape, shape), rate=(self.rate, shape / means))
         return [_block(Count(), columns, np.log(chosen.values), chosen.free)]
 

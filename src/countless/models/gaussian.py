@@ -66,8 +66,8 @@ class Gaussian(Model):
         origin, variance = means_and_variances(values)
         mean = origin if self.mean is None else per_column("mean", self.mean, d, positive=False)
         strength = _positive("strength", STRENGTH if self.strength is None else self.strength)
-        freedom = d + 2.0 if self.freedom is None else float(self.freedom)
-        if not d - 1 < freedom < math.inf:
+        freedom = _positive("freedom", d + 2.0 if self.freedom is None else self.freedom)
+        if not d - 1 < freedom:
             raise ValueError(f"freedom must be above n_features - 1 = {d - 1}; got {self.freedom}")
         if self.scale is None:
             scale = np.diag(SHARE * variance)
@@ -224,7 +224,10 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _positive_definite(scale: Any, d: int) -> np.ndarray:
-    scale = np.asarray(scale, dtype=np.float64)
+    try:
+        scale = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"scale must be a finite {d} x {d} matrix; got {scale!r}") from None
     if scale.shape != (d, d) or not np.isfinite(scale).all():
         raise ValueError(f"scale must be a finite {d} x {d} matrix; its shape is {scale.shape}")
     if not np.allclose(scale, scale.T, rtol=1e-10, atol=0.0):
