@@ -20,7 +20,7 @@ from countless.exemplar.max_product import _Watch
 from countless.exemplar.similarity import full_edges
 from countless.exemplar.weights import weights_of
 from countless.io.model_file import load_model, save_model
-from countless.priors import DirichletProcess, Gamma, SizePrior
+from countless.priors import DirichletProcess, FiniteDirichlet, Gamma, SizePrior
 
 
 def blobs(n=120, seed=0, **settings):
@@ -265,10 +265,50 @@ def test_equal_similarities(preference, n_clusters):
 
 def test_one_row_and_equal_rows():
     assert AffinityPropagation().fit([[1.0, 2.0]]).n_clusters_ == 1
+    for seed in range(5):
+        for settings in ({}, {"solver": "icm"}, {"solver": "icm", "preference": -1.0}):
+            model = AffinityPropagation(random_state=seed, **settings)
+            assert model.fit(np.ones((6, 2))).n_clusters_ == 1
+            assert model.set_params(preference=1.0).fit(np.ones((6, 2))).n_clusters_ == 6
     X = np.repeat(blobs(10, 0, cluster_std=0.1), 8, axis=0)
     model = AffinityPropagation(random_state=0).fit(X)
     assert model.converged_
     assert (model.labels_.reshape(10, 8) == model.labels_[::8, None]).all()
+
+
+def test_a_prior_parts_equal_rows_too():
+    S = np.zeros((6, 6))
+    for prior, preference, sizes in (
+        (FiniteDirichlet(1.0, 3), 5.0, 3),
+        (SizePrior(lambda size: np.where(size <= 2, 0.0, -np.inf)), -5.0, 3),
+        ("dirichlet-process", -9.0, 1),
+    ):
+        model = AffinityPropagation(prior, affinity="precomputed", preference=preference)
+        assert model.fit(S).n_clusters_ == sizes
+        assert np.isfinite(model.log_joint_)
+
+
+def test_rows_far_from_zero_keep_their_differences():
+    X = blobs(60, 2)
+    near = AffinityPropagation(random_state=0).fit(X)
+    far = AffinityPropagation(random_state=0).fit(X + 1e9)
+    np.testing.assert_array_equal(far.labels_, near.labels_)
+    np.testing.assert_array_equal(far.predict(X + 1e9), near.predict(X))
+    alone = np.vstack([X, [[1e12, 0.0]]])  # a row far from the others changes nothing for them
+    preference = near.preference_
+    apart = AffinityPropagation(preference=preference, random_state=0).fit(alone)
+    np.testing.assert_array_equal(apart.labels_[:60], near.labels_)
+
+
+def test_functions_are_checked_for_new_rows_too():
+    model = AffinityPropagation(affinity=lambda A, B: -np.abs(A[:, :1] - B[:, 0]))
+    model.fit(blobs(20, 0))
+    model.affinity = lambda A, B: np.zeros(len(B))
+    with pytest.raises(ValueError, match="it returned float64 of shape"):
+        model.predict(np.ones((3, 2)))
+    model.affinity = lambda A, B: np.full((len(A), len(B)), np.nan)
+    with pytest.raises(ValueError, match="row 0 of X can join no cluster"):
+        model.predict(np.ones((3, 2)))
 
 
 def test_saved_models_predict_the_same(tmp_path):
@@ -310,6 +350,13 @@ def test_sizes_can_be_capped():
         ({"affinity": "precomputed"}, "must be square; got 6 rows and 2 columns"),
         ({"solver": "gibbs"}, "solver must be one of 'max-product', 'icm'"),
         ({"init": "two"}, "init must be one of"),
+        ({"preference": "high"}, "preference must be a number or several; got 'high'"),
+        ({"preference": {}}, "preference must be a number"),
+        (
+            {"affinity": "gaussian", "noise_variance": 1, "base_mean": "mean"},
+            "base_mean must be a number",
+        ),
+        ({"affinity": lambda A, B: np.full((len(A), len(B)), 1j)}, "it returned complex128"),
         ({"preference": [1.0, 2.0]}, "one for each of 6 rows"),
         ({"preference": np.r_[1.0, np.nan, np.ones(4)]}, "that of row 1 is not"),
         ({"preference": "auto", "prior": "uniform"}, "preference='auto' is for prior=None"),

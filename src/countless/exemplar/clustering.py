@@ -14,6 +14,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless._threads import Each, steps
+from countless.exemplar.similarity import LEAST_SHIFT
 from countless.exemplar.weights import Weights
 from countless.kernels.edges import Edges
 from countless.kernels.exemplars import (
@@ -58,6 +59,22 @@ class Problem:
         low, high = float(value.min()), float(value.max())
         value[own] = preference
         return low, high
+
+    @property
+    def all_alike(self) -> bool:
+        """Whether nothing but the shifts that break ties tells one row from another."""
+        preference = self.edges.value[self.edges.own]
+        return (
+            self.is_full
+            and not self.exceeds(*self.between[::-1])
+            and not self.exceeds(float(preference.max()), float(preference.min()))
+        )
+
+    def exceeds(self, high: float, low: float) -> bool:
+        """Tell whether one similarity is higher than another by more than ties are broken by."""
+        limits = np.finfo(self.edges.value.dtype)
+        shift = limits.eps * max(abs(low), abs(high)) + LEAST_SHIFT * limits.tiny
+        return bool(high - low > 8 * shift)
 
     @cached_property
     def price(self) -> float:

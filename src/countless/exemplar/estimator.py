@@ -25,6 +25,7 @@ from countless._labels import number_by_appearance
 from countless._threads import Each, open_threads, steps
 from countless.exemplar.clustering import Problem, improve, worth
 from countless.exemplar.max_product import Found, max_product
+from countless.exemplar.polish import part_alike
 from countless.exemplar.preference import (
     base_density,
     check_preference,
@@ -38,6 +39,7 @@ from countless.exemplar.similarity import (
     gaussian_affinity,
     negative_squares,
     prepare,
+    similarities,
     similarity_matrix,
     sparse_edges,
 )
@@ -243,7 +245,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
         def choose(first: int, last: int) -> None:
             score = self._to_exemplars(X[first:last]) + added
-            none = np.isneginf(score.max(axis=1))
+            none = ~np.isfinite(score.max(axis=1))  # -inf, or NaN from a function
             if none.any():
                 raise ValueError(f"row {first + int(none.argmax())} of X can join no cluster")
             labels[first:last] = score.argmax(axis=1)
@@ -255,7 +257,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _to_exemplars(self, X) -> np.ndarray:
         """Return the similarity of new rows to exemplars."""
         if not self._is("precomputed"):
-            return np.asarray(self._affinity()(X, self.cluster_centers_))
+            return similarities(self._affinity(), X, self.cluster_centers_)
         given = X[:, self.cluster_centers_indices_]
         if not sp.issparse(given):
             return given
@@ -344,6 +346,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         damping = self.damping
         if damping is None:
             damping = 0.7 if problem.weights.counts_sizes else 0.5
+        if problem.all_alike:
+            return Found(part_alike(problem), 1, True, float(damping))
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
             return Found(*improve(problem, start, self.max_iter, on_pass), float(damping))

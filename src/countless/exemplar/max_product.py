@@ -159,11 +159,6 @@ def max_product(
     on_pass : callable
         Told the worth of the best clustering so far and the number of exemplars.
     """
-    own = problem.edges.value[problem.edges.own]
-    rounding = 8 * np.finfo(own.dtype).eps
-    alike = _equal(*problem.between, rounding) and _equal(own.min(), own.max(), rounding)
-    if alike and problem.is_full:
-        return Found(_one_or_all(problem), 1, True, damping)
     messages = Messages(problem)
     try:
         watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
@@ -249,16 +244,6 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
             if watch.swings():
                 break
     return watch
-
-
-def _equal(low: float, high: float, rounding: float) -> bool:
-    return high - low <= rounding * max(abs(low), abs(high))
-
-
-def _one_or_all(problem: Problem) -> np.ndarray:
-    """Return one cluster or as many as rows, whichever is worth more: nothing else can be."""
-    one, all_ = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
-    return all_ if worth(problem, all_) > worth(problem, one) else one
 
 
 def _size_table(weights: Weights) -> tuple[np.ndarray, float]:

@@ -6,9 +6,11 @@ closed and swapped, and all rows choose anew.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from countless.exemplar.clustering import Problem, improve, nearest_exemplars
+from countless.exemplar.clustering import Problem, improve, nearest_exemplars, worth
 from countless.exemplar.merge import join_clusters
 from countless.kernels.swaps import swap_exemplars
 
@@ -26,6 +28,19 @@ def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
             break
         choice, _, _ = improve(problem, label, SWEEPS)
     return choice
+
+
+def part_alike(problem: Problem) -> np.ndarray:
+    """Return the exemplars where all rows are alike: one for all, or each its own.
+
+    A prior may want sizes in between, which moves find from either end.
+    """
+    n = problem.n
+    one, own = np.zeros(n, dtype=np.int64), np.arange(n)
+    if not problem.weights.is_flat:
+        return max((polish(problem, start) for start in (one, own)), key=partial(worth, problem))
+    preference = float(problem.edges.value[problem.edges.own].min())
+    return own if problem.exceeds(preference, problem.between[1]) else one
 
 
 def swap(problem: Problem, choice: np.ndarray) -> np.ndarray:

@@ -61,9 +61,17 @@ def median_similarity(edges: Edges) -> float:
     return float(np.median(stored)) if len(stored) else 0.0
 
 
+def as_numbers(name: str, given: Any) -> np.ndarray:
+    """Return a parameter as an array of numbers, or say which is none."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a number or several; got {given!r}") from error
+
+
 def check_preference(given: Any, n: int) -> Any:
     """Return a preference for all of n rows, or one for each, or say what is wrong with it."""
-    preference = np.asarray(given, dtype=np.float64)
+    preference = as_numbers("preference", given)
     if preference.shape not in ((), (n,)):
         raise ValueError(
             f"preference must be a number or one for each of {n} rows; "
@@ -84,7 +92,7 @@ def base_density(X: Any, mean: Any, variance: float | None) -> np.ndarray:
     [-1.419, -1.419]
     """
     dense = X.toarray() if sp.issparse(X) else X.astype(np.float64)
-    center = dense.mean(axis=0) if mean is None else np.asarray(mean, dtype=np.float64)
+    center = dense.mean(axis=0) if mean is None else as_numbers("base_mean", mean)
     if center.shape not in ((), dense.shape[1:]) or not np.isfinite(center).all():
         raise ValueError(
             f"base_mean must be a finite number or one for each of {dense.shape[1]} columns; "

@@ -15,6 +15,11 @@ from countless.kernels.edges import Edges, break_ties
 
 # Entries of a similarity matrix that a thread computes at a time.
 TILE_ENTRIES = 2**18
+# What equal similarities are shifted by, in least numbers of their type; see `prepare`.
+LEAST_SHIFT = 100
+# Rows whose squares are so many times those of their differences are moved to 0 first; other rows
+# are measured exactly as scikit-learn does, so that equal sums of similarities fall alike.
+FAR = 1e6
 SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
 # What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
 SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
@@ -24,6 +29,11 @@ Affinity = Callable[[Any, Any], np.ndarray]
 
 def negative_squares(A: Any, B: Any) -> np.ndarray:
     """Return minus the squared distance of every row of A from every row of B."""
+    if not sp.issparse(B):
+        middle = np.median(B, axis=0)
+        spread = np.median(np.square(B - middle).sum(axis=1))
+        if np.square(middle).sum() > FAR * spread:
+            A, B = A - middle, B - middle
     return -euclidean_distances(A, B, squared=True)
 
 
@@ -47,6 +57,18 @@ def gaussian_affinity(noise_variance: float) -> Affinity:
     return affinity
 
 
+def similarities(affinity: Affinity, A: Any, B: Any) -> np.ndarray:
+    """Return how well every row of B serves every row of A, or say what is no similarity."""
+    found = np.asarray(affinity(A, B))
+    shape = (A.shape[0], B.shape[0])
+    if found.shape != shape or found.dtype.kind not in "fiub":
+        raise ValueError(
+            f"affinity must return one similarity for each pair, numbers of shape {shape}; "
+            f"it returned {found.dtype} of shape {found.shape}"
+        )
+    return found
+
+
 def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
     """Return the similarity of every row, as column i, to every row as its exemplar, as row j."""
     n = X.shape[0]
@@ -55,13 +77,7 @@ def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
     values = np.empty((n, n), dtype=X.dtype)
 
     def fill(first: int, last: int) -> None:
-        tile = np.asarray(affinity(X, X[first:last]))
-        if tile.shape != (n, last - first):
-            raise ValueError(
-                f"affinity must return one similarity for each pair, an array of shape "
-                f"{(n, last - first)}; it returned {tile.shape}"
-            )
-        values[first:last] = tile.T
+        values[first:last] = similarities(affinity, X, X[first:last]).T
 
     each(fill, steps(n, max(1, TILE_ENTRIES // n)))
     return values
@@ -116,6 +132,6 @@ def prepare(edges: Edges, preference: np.ndarray, seed: int, each: Each) -> None
     n = len(edges.own)
 
     def shift(first: int, last: int) -> None:
-        break_ties(edges, first, last, limits.eps, 100 * limits.tiny, seed)
+        break_ties(edges, first, last, limits.eps, LEAST_SHIFT * limits.tiny, seed)
 
     each(shift, steps(n, max(1, TILE_ENTRIES * n // len(edges.value))))
