@@ -27,20 +27,26 @@ class BundleClusters(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def add_bundles(
-    statistics,  # IN (n_values, width) of each value that occurs
+    statistics,  # IN (n_values, width), C-ordered, of each value that occurs
     value,  # IN (n_cells,) which of them each cell has
     item,  # IN (n_cells,)
     other,  # IN (n_cells,) on the other side
     part,  # IN (n_others,) where these belong; a negative part leaves them out
-    out,  # IN and OUT (n_items, n_parts * width)
+    out,  # IN and OUT (n_items, n_parts * width), C-ordered
 ):
-    """Add each cell to the part of its item that it belongs to."""
-    width = statistics.shape[1]
+    """Add each cell to the part of its item that it belongs to.
+
+    Flat arrays and numbers that cannot be negative: every cell passes here twice in a sweep.
+    """
+    width, stride = np.uint64(statistics.shape[1]), np.uint64(out.shape[1])
+    added, flat = statistics.ravel(), out.ravel()
     for cell in range(value.shape[0]):
         p = part[other[cell]]
         if p >= 0:
+            source = np.uint64(value[cell]) * width
+            target = np.uint64(item[cell]) * stride + np.uint64(p) * width
             for w in range(width):
-                out[item[cell], p * width + w] += statistics[value[cell], w]
+                flat[target + np.uint64(w)] += added[source + np.uint64(w)]
 
 
 @njit(nogil=True, cache=True)

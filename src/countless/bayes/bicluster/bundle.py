@@ -7,18 +7,16 @@ import numpy as np
 from countless.kernels.models_bundles import BundleClusters
 from countless.models.protocol import BoundModel, ClusterModel
 
-# Counts whose share of a log marginal is looked up. Hyperparameters change with every sweep, and
-# these with them.
-MOST_COUNTS = 2**14
-
 
 class Bundle(ClusterModel):
-    """A model of rows that are the statistics of so many parts, each of cells of one model."""
+    """A model of rows that are the statistics of so many parts, each of cells of one model.
 
-    def __init__(self, cell: BoundModel, n_parts: int, n_cells: int):
-        self.cell, self.n_parts = cell, n_parts
+    ``tables`` are those of the cells' model for as many counts as it pays to look up.
+    """
+
+    def __init__(self, cell: BoundModel, n_parts: int, tables: np.ndarray):
+        self.cell, self.n_parts, self.tables_of_cell = cell, n_parts, tables
         self.width = n_parts * cell.width
-        self._tables = cell.tables(min(n_cells, MOST_COUNTS))
 
     def _room(self, room: int) -> BundleClusters:
         parts = np.zeros(((room + 1) * self.n_parts, self.cell.width))
@@ -28,6 +26,6 @@ class Bundle(ClusterModel):
             marginals=np.zeros((room, self.n_parts)),
             found=np.empty((2, room)),
             chosen=np.empty(room, dtype=np.int64),
-            tables=self._tables,
+            tables=self.tables_of_cell,
             cell=self.cell.clusters(1),
         )

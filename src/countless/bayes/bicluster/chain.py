@@ -25,6 +25,9 @@ N_TRIES = 4
 # A chain starts from rows that were clustered by so many columns, each by itself, in so many
 # sweeps.
 START_COLUMNS, START_SWEEPS = 64, 5
+# What counts of cells add to log marginals is looked up, for counts up to twice that of the largest
+# block, but not for more than so many: the tables follow hyperparameters, which change.
+MOST_COUNTS = 2**16
 
 
 class BiclusterDraw(NamedTuple):
@@ -110,8 +113,9 @@ class BiclusterChain:
 
     def sweep(self) -> None:
         """Move the rows, the columns, and hyperparameters of the model."""
-        self._move(self.rows, self.cells.of_rows(self.columns.labels))
-        partition = self._move(self.columns, self.cells.of_columns(self.rows.labels))
+        tables = self._tables()
+        self._move(self.rows, self.cells.of_rows(self.columns.labels), tables)
+        partition = self._move(self.columns, self.cells.of_columns(self.rows.labels), tables)
         self._blocks = partition.statistics.reshape(-1, self.model.width)
         if len(self._free):
             self.model = self.model.sample_hyper(self._blocks, self.random, self._free)
@@ -139,12 +143,16 @@ class BiclusterChain:
         part = np.full(n_columns, -1)
         part[some] = np.arange(len(some))
         sums = self.cells.of_rows(part)
+        tables = self.model.tables(self.cells.shape[0])
         for _ in range(START_SWEEPS):
-            self._move(self.rows, sums)
+            self._move(self.rows, sums, tables)
         blocks = self.cells.of_blocks(self.rows.labels, self.columns.labels)
         self._blocks = blocks.reshape(-1, self.model.width)
 
-    def _move(self, side: Side, sums: np.ndarray) -> Partition:
+    def _move(self, side: Side, sums: np.ndarray, tables: np.ndarray) -> Partition:
         """Move one side, given what its items add up to in each cluster of the other."""
-        model = Bundle(self.model, sums.shape[1] // self.model.width, len(self.cells.value))
+        model = Bundle(self.model, sums.shape[1] // self.model.width, tables)
         return side.move(model, sums, self.random, self._n_tries)
+
+    def _tables(self) -> np.ndarray:
+        return self.model.tables(min(2 * int(self._blocks[:, 0].max()), MOST_COUNTS))

@@ -168,7 +168,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         check_is_fitted(self, "model_")
         cells = read_cells(self, X, reset=False).bound_to(self.model_)
         rows = cells.of_rows(self.column_labels_)
-        bundle = Bundle(self.model_, self.n_column_clusters_, len(cells.value))
+        bundle = Bundle(self.model_, self.n_column_clusters_, self.model_.tables(0))
         log_weights = bundle.log_predictive(rows, self.block_statistics_)
         join = self.row_prior_.tables(len(self.row_labels_) + 1).join
         return softmax(log_weights + join[np.bincount(self.row_labels_)], axis=1)
