@@ -55,11 +55,21 @@ def test_files_that_are_no_pictures_are_refused(tmp_path):
         (np.zeros((1, 9)), r"2 x 2 pixels or more; got \(1, 9\)"),
         (np.array([[0.0, 0.5], [0.5, 1.5]]), "the pixel in row 1, column 1 is"),
         (np.array([[0.0, np.nan], [0.5, 0.5]]), "the pixel in row 0, column 1 is"),
+        (np.array([[0, 70000], [1, 2]]), "at most 65535; one is 70000"),
+        (np.array([[0, 200], [1, -2]]), "the pixel in row 1, column 1 is"),
     ],
 )
 def test_arrays_that_are_no_pictures_are_refused(image, message):
     with pytest.raises(ValueError, match=message):
         check_picture(image)
+
+
+def test_whole_numbers_of_any_type_are_levels_of_8_or_16_bits():
+    levels = np.array([[0, 51], [102, 255]])
+    for kind in (np.uint8, np.int16, np.int32, np.int64):
+        np.testing.assert_allclose(check_picture(levels.astype(kind))[..., 0], levels / 255)
+    np.testing.assert_allclose(check_picture(257 * levels)[..., 0], levels / 255)
+    np.testing.assert_allclose(check_picture(levels.astype(np.uint16))[..., 0], levels / 65535)
 
 
 def test_outlines_follow_segments_at_any_size():

@@ -37,7 +37,7 @@ def test_equal_maps_agree_whatever_segments_are_called():
 
 
 def test_maps_of_another_size_are_refused():
-    with pytest.raises(ValueError, match="4 x 3 pixels cannot be compared with one of 2 x 2"):
+    with pytest.raises(ValueError, match=r"shape \(3, 4\) cannot be compared with one of \(2, 2\)"):
         compare(np.zeros((2, 2)), [np.zeros((3, 4))])
     with pytest.raises(ValueError, match="there is no segmentation to compare with"):
         compare(np.zeros((2, 2)), [])
@@ -83,7 +83,9 @@ def test_colours_of_a_png_are_labels(tmp_path):
         ("truth.npy", b"1", "holds no ground truth"),
         ("truth.npz", b"PK\x03\x04", "truth.npz"),
         ("truth.png", b"1", "holds no ground truth"),
+        ("truth.npz", b"", "truth.npz is damaged"),
         ("truth.mat", b"1" * 200, "truth.mat"),
+        ("truth.mat", b"", "truth.mat holds no ground truth: Mat file appears to be truncated"),
         ("missing.npy", None, "cannot read"),
     ],
 )
@@ -97,6 +99,8 @@ def test_what_is_no_ground_truth_is_refused_by_name(name, content, message, tmp_
 def test_arrays_that_are_no_label_maps_are_refused(tmp_path):
     np.save(tmp_path / "real.npy", np.zeros((2, 2)))
     np.savez(tmp_path / "none.npz", image=np.zeros((2, 2, 3)))
-    for name in ("real.npy", "none.npz"):
+    savemat(tmp_path / "plain.mat", {"groundTruth": np.zeros((2, 2))})
+    savemat(tmp_path / "other.mat", {"groundTruth": {"Boundaries": 1}})
+    for name in ("real.npy", "none.npz", "plain.mat", "other.mat"):
         with pytest.raises(InputError, match="holds no ground truth"):
             read_truth(tmp_path / name)

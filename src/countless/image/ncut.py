@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
 from .._labels import number_by_appearance
+from ..hard.parameters import check_counts, is_number
 
 
 class NormalizedCut(ClusterMixin, BaseEstimator):
@@ -45,6 +46,9 @@ class NormalizedCut(ClusterMixin, BaseEstimator):
         import networkx as nx
         from skimage.graph import cut_normalized
 
+        check_counts(self, "n_cuts")
+        if not is_number(self.threshold):
+            raise ValueError(f"threshold must be a number of at least 0; got {self.threshold!r}")
         upper = sp.triu(sp.csr_array(X), k=1).tocoo()
         graph = nx.Graph()
         graph.add_nodes_from((node, {"labels": [node]}) for node in range(X.shape[0]))

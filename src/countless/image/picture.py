@@ -70,7 +70,7 @@ def _colors(file: Any) -> np.ndarray:
     if file.mode.startswith(("I", "F")):  # grey of more than 8 bits, which Pillow would clip
         grey = np.asarray(file, dtype=np.float64)
         most = 65535.0 if file.mode.startswith("I") and grey.max() <= 65535 else grey.max()
-        grey = np.clip(grey / (most or 1.0), 0.0, 1.0)
+        grey = np.clip(grey / (most if most > 0 else 1.0), 0.0, 1.0)
         return np.repeat(grey[:, :, None], 3, axis=2)
     if "A" in file.getbands() or "transparency" in file.info:
         file = file.convert("RGBA")
@@ -97,7 +97,7 @@ def check_picture(image: Any) -> np.ndarray:
     if array.shape[0] < 2 or array.shape[1] < 2:
         raise ValueError(f"a picture must have 2 x 2 pixels or more; got {array.shape[:2]}")
     if array.dtype.kind in "iu":
-        array = array / np.iinfo(array.dtype).max
+        array = array / _most(array)
     array = array.astype(np.float64, copy=False)
     bad = ~((array >= 0) & (array <= 1)).all(axis=2)  # NaN, too
     if bad.any():
@@ -107,6 +107,17 @@ def check_picture(image: Any) -> np.ndarray:
             f"is {array[row, column].tolist()}"
         )
     return array
+
+
+def _most(levels: np.ndarray) -> float:
+    """Return what white is among whole numbers: by the type of 8 or 16 bits, else by the values."""
+    if levels.dtype in (np.uint8, np.uint16):
+        return float(np.iinfo(levels.dtype).max)
+    highest = int(levels.max())
+    for most in (255, 65535):
+        if highest <= most:
+            return float(most)
+    raise ValueError(f"whole numbers of a picture are at most 65535; one is {highest}")
 
 
 def working_copy(image: np.ndarray) -> np.ndarray:

@@ -40,14 +40,14 @@ def compare(labels: np.ndarray, truths: Sequence[np.ndarray]) -> Scores:
     >>> scores.rand, scores.probabilistic_rand
     ([1.0, 0.5], 0.75)
     """
-    if not truths:
+    if not len(truths):
         raise ValueError("there is no segmentation to compare with")
+    labels, truths = np.asarray(labels), [np.asarray(truth) for truth in truths]
     found = np.ravel(labels)
     for truth in truths:
         if truth.shape != labels.shape:
             raise ValueError(
-                f"a label map of {truth.shape[1]} x {truth.shape[0]} pixels cannot be compared "
-                f"with one of {labels.shape[1]} x {labels.shape[0]}"
+                f"a label map of shape {truth.shape} cannot be compared with one of {labels.shape}"
             )
     drawn = [np.ravel(truth) for truth in truths]
     rand = [float(rand_score(truth, found)) for truth in drawn]

@@ -80,7 +80,7 @@ def segment(
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
-        Grey levels, or red, green and blue: whole numbers, or from 0 to 1.
+        Grey levels, or red, green and blue: whole numbers of 8 or 16 bits, or from 0 to 1.
     method : {'affinity', 'graph', 'ncut'}, default='affinity'
         Affinity propagation, `GraphDPMeans`, or normalised cuts of scikit-image.
     prior : {'dp', 'pitman-yor', 'none'}, prior of `countless.priors` or None, default='dp'

@@ -46,9 +46,10 @@ def read_truth(path: str | Path) -> list[np.ndarray]:
     read = {".npy": _npy, ".npz": _npz, ".png": _png, ".mat": _mat}[path.suffix.lower()]
     try:
         maps = read(content)
-    except (ValueError, KeyError, TypeError, IndexError, OSError, SyntaxError) as error:
+    # Every library has its own errors for what it does not expect in a file.
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, SyntaxError) as error:
         raise InputError(f"{path} holds no ground truth: {error}") from error
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     if not maps:
         raise InputError(f"{path} holds no ground truth: it has no label map")
@@ -82,7 +83,11 @@ def _png(content: bytes) -> list[np.ndarray]:
 
 def _mat(content: bytes) -> list[np.ndarray]:
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
-    file = loadmat(io.BytesIO(content), squeeze_me=True, struct_as_record=False)
+    try:
+        file = loadmat(io.BytesIO(content), squeeze_me=True, struct_as_record=False)
+    except MatReadError as error:
+        raise ValueError(str(error)) from error
     people = np.atleast_1d(file["groundTruth"])
     return [np.asarray(person.Segmentation) for person in people]
