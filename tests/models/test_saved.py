@@ -43,3 +43,10 @@ def test_arrays_of_another_model_are_refused():
     table, value = pack_model(as_model("diagonal").bind(NUMBERS))
     with pytest.raises(ValueError, match="a fixed model of 3 columns has 5 hyperparameters"):
         unpack_model("fixed", table, value)
+
+
+@pytest.mark.parametrize("levels", [["1", "2"], ["7", "07"], [2**60, 2**60 + 1]])
+def test_levels_that_only_look_like_numbers_stay_what_they_are(levels):
+    model = as_model("categorical").bind([[level] for level in levels])
+    again = unpack_model("categorical", *pack_model(model))
+    assert again.blocks[0].levels.tolist() == model.blocks[0].levels.tolist()

@@ -65,7 +65,6 @@ def _table_of_cells(model: BoundCells) -> np.ndarray:
                 table[0, j] = n_rows * model.origin[j]
                 if table[0, j] in (0.0, 1.0):  # or else it would look like a binary column
                     table[:2, j] = table[0, j] + 2.0, -2.0
-    try:
-        return table.astype(np.float64)
-    except (TypeError, ValueError):
-        return table
+    # Text stays text, even "7", and whole numbers that floats do not have stay what they are.
+    plain = all(isinstance(cell, int | float) and float(cell) == cell for cell in table.flat)
+    return table.astype(np.float64) if plain else table
