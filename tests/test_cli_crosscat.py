@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from countless.cli import main
 
-SHORT = ("--sweeps", "8", "--chains", "2")
+SHORT = ("--sweeps", "30", "--chains", "2")
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_impute_fills_gaps_and_leaves_the_rest(table):
 
 def test_fit_writes_the_labels_of_each_view(table):
     path, a, _ = table
-    settings = ("--set", "n_sweeps=8", "--set", "n_chains=1")
+    settings = ("--set", "n_sweeps=30", "--set", "n_chains=1")
     done = run("fit", path, "--method", "crosscat", "--id", "who", *settings)
     assert done.exit_code == 0, done.output
     header, *lines = read("table-clusters/labels.csv")
