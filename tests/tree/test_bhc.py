@@ -272,6 +272,11 @@ def test_purity_is_the_mean_over_pairs_of_a_class():
         dendrogram_purity(tree, [0, 1, 0])
     with pytest.raises(ValueError, match="no class of two leaves"):
         dendrogram_purity(tree, np.arange(14))
+    with pytest.raises(ValueError, match=r"one row for each merge; got an array of shape \(2,\)"):
+        dendrogram_purity([0, 1], [0, 0])
+    for merges in ([[2, 3], [0, 1]], [[0, 1], [1, 3]], [[0, 9], [1, 3]]):
+        with pytest.raises(ValueError, match=r"merge [01] joins .* not both there"):
+            dendrogram_purity(merges, [0, 0, 1])
 
 
 def test_a_cut_from_the_bottom_up_would_differ():

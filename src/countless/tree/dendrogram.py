@@ -80,7 +80,7 @@ def dendrogram_purity(linkage: ArrayLike, classes: ArrayLike) -> float:
     >>> dendrogram_purity([[0, 2], [1, 3]], ["a", "a", "b"])
     0.6666666666666666
     """
-    children = np.asarray(linkage)[:, :2].astype(np.int64)
+    children = _check_children(linkage)
     numbers = np.unique(check_labels("classes", classes), return_inverse=True)[1]
     n = len(children) + 1
     if len(numbers) != n:
@@ -96,3 +96,20 @@ def dendrogram_purity(linkage: ArrayLike, classes: ArrayLike) -> float:
         score += 2 * count[a] * count[b] * count[n + step] / count[n + step].sum()
     pairs = np.maximum(total - 1, 1)
     return float((score / pairs).sum() / total[total > 1].sum())
+
+
+def _check_children(linkage: ArrayLike) -> np.ndarray:
+    """Return what each merge joins, or say which joins what is not there."""
+    merges = np.asarray(linkage)
+    if merges.ndim != 2 or merges.shape[1] < 2:
+        raise ValueError(f"a tree has one row for each merge; got an array of shape {merges.shape}")
+    children = merges[:, :2].astype(np.int64)
+    n = len(children) + 1
+    free = np.ones(2 * n - 1, dtype=bool)
+    for step, pair in enumerate(children):
+        if pair.min() < 0 or pair.max() >= n + step or pair[0] == pair[1] or not free[pair].all():
+            raise ValueError(
+                f"merge {step} joins {pair[0]} and {pair[1]}, which are not both there"
+            )
+        free[pair] = False
+    return children
