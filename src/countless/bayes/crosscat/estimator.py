@@ -22,7 +22,6 @@ from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
 from countless.bayes.crosscat.table import column_places, like, one_row, read_table
 from countless.bayes.sampled import Sampled, averaged, schedule_of
-from countless.hard.parameters import check_counts
 from countless.kernels.models_cells import COUNT
 from countless.models import Columns
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
@@ -276,7 +275,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
             In the form of the table that was fitted.
         """
         tables = self._tables()
-        check_counts(_Count(n_samples), "n_samples")
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
         row = self._model.rows(one_row(self.column_names_, given or {}))
         drawn = questions.draw_rows(tables, row, n_samples, as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
@@ -394,10 +394,3 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-class _Count:
-    """A parameter of a method, to be checked like those of an estimator."""
-
-    def __init__(self, n_samples: Any) -> None:
-        self.n_samples = n_samples

@@ -63,7 +63,7 @@ def _merge_some(cells, views, row_prior, column_tables, random) -> list[View]:
     """Try to merge each view with those that promise most; keep what pays."""
     tried = set()
     while len(views) > 1:
-        gains = _gains(cells, views, column_tables)
+        gains = _gains(cells, views)
         merged = None
         # Views are known by their columns while their places change.
         for place in np.argsort(-gains, axis=None)[: PARTNERS * len(views)]:
@@ -81,7 +81,7 @@ def _merge_some(cells, views, row_prior, column_tables, random) -> list[View]:
     return views
 
 
-def _gains(cells: Cells, views: list[View], column_tables: Tables) -> np.ndarray:
+def _gains(cells: Cells, views: list[View]) -> np.ndarray:
     """Return what the log joint gains where one view (row) takes the columns of another."""
     under = cells.marginals(np.arange(cells.n_columns), all_labels(views))
     lost = np.array([view.log_prior() for view in views])
