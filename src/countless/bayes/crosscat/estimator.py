@@ -278,7 +278,7 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
         row = self._model.rows(one_row(self.column_names_, given or {}))
-        drawn = questions.draw_rows(tables, row, n_samples, as_generator(random_state))
+        drawn = questions.draw_rows(tables, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
         columns = [self._filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])]
         return like(self._given, self.column_names_, columns)
