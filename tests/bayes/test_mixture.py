@@ -225,6 +225,12 @@ def test_rows_that_are_drawn_are_one_or_more(n_samples):
         fitted.sample(n_samples)
 
 
+def test_rows_beyond_all_densities_are_named():
+    fitted = DPMixture(n_chains=1, n_sweeps=2, random_state=0).fit(1e-5 * X)
+    with pytest.raises(ValueError, match="too far from all clusters: row 1"):
+        fitted.predict(np.vstack([X[0], np.full(2, 1e151)]))
+
+
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 def test_a_saved_mixture_answers_the_same(name, tmp_path):
     table = np.rint(np.abs(X)) if name == "poisson" else X

@@ -16,14 +16,14 @@ from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.hdp_chain import SharedChain, SharedDraw
 from countless.bayes.hdp_predict import (
     by_group,
+    log_chances,
     mean_shares,
-    probabilities,
     shared_mixture,
     shares,
 )
 from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_of
 from countless.bayes.posterior import Posterior
-from countless.bayes.predictive import Mixture, draw_rows, log_densities
+from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
 from countless.bayes.sampled import SampledMixture, averaged
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
@@ -215,7 +215,8 @@ class HDPMixture(SampledMixture):
         may not. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
-        return by_group(probabilities, self.model_, rows, place, self._mixtures()[:1])
+        chances = by_group(log_chances, self.model_, rows, place, self._mixtures()[:1])
+        return normalised(chances)
 
     def score_samples(self, X, groups=None):
         """Return the log of the posterior predictive density of each row of X.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import softmax
 
 from countless.bayes.hdp_seating import Believed, Concentrations, Seating, draw_shared
 from countless.bayes.predictive import BLOCK, Mixture, log_weighted
@@ -49,10 +48,10 @@ def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray)
         return Mixture(extended, np.log(share.T), hyper)
 
 
-def probabilities(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
-    """Return how probable each cluster is for each row that belongs to one of them."""
+def log_chances(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
+    """Return the log of weight times density of each cluster that has rows."""
     [only] = mixtures
-    return softmax(log_weighted(model, rows, only)[:, :-1], axis=1)
+    return log_weighted(model, rows, only)[:, :-1]
 
 
 def by_group(

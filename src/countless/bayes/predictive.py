@@ -78,10 +78,19 @@ def probabilities(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.n
     """Return how probable each cluster is for each row that belongs to one of them."""
     found = np.empty((len(rows), len(mixture.log_weights) - 1))
     for block in _blocks(len(rows)):
-        weighted = log_weighted(model, rows[block], mixture)[:, :-1]
-        found[block] = np.exp(weighted - weighted.max(axis=1, keepdims=True))
-        found[block] /= found[block].sum(axis=1, keepdims=True)
+        found[block] = normalised(log_weighted(model, rows[block], mixture)[:, :-1], block.start)
     return found
+
+
+def normalised(log_weights: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return weights that sum to 1 for each row, the first of which has this number in X."""
+    highest = log_weights.max(axis=1, keepdims=True)
+    unreached = ~np.isfinite(highest[:, 0])
+    if unreached.any():
+        row = first + int(unreached.argmax())
+        raise ValueError(f"X has a row that is too far from all clusters: row {row}")
+    weights = np.exp(log_weights - highest)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def log_densities(model: BoundModel, rows: np.ndarray, mixtures: Sequence[Mixture]) -> np.ndarray:
