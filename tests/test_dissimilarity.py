@@ -126,6 +126,13 @@ def test_other_rows_are_measured_by_the_ranges_of_the_first():
         dissimilarities(X, Y[["size"]])
 
 
+def test_numbers_beside_text_in_lists_stay_numbers():
+    rows = [[1.5, "a"], [2.5, "b"], [9.0, "a"]]
+    # Rows 0 and 2 are the ends of the numbers, and have the same letter.
+    assert dissimilarities(rows)[0, 2] == pytest.approx(0.5)
+    assert dissimilarities(rows)[0, 1] == pytest.approx((1 / 7.5 + 1) / 2)
+
+
 def test_column_names_may_be_numbers():
     X = np.random.default_rng(0).normal(size=(7, 3))
     np.testing.assert_array_equal(dissimilarities(pd.DataFrame(X)), dissimilarities(X))

@@ -159,6 +159,8 @@ def _from_frame(frame: nw.DataFrame) -> list[Column]:
 
 def _from_array(X: Any) -> list[Column]:
     table = np.asarray(X)
+    if table is not X and table.dtype.kind in "US":  # lists: numbers beside text stay numbers
+        table = np.array(X, dtype=object)
     if table.ndim != 2:
         raise ValueError(f"X must have two dimensions; got {table.ndim}")
     if table.dtype.kind in "iuf":
