@@ -41,6 +41,7 @@ from countless import (
 )
 from countless.datasets import sample_exemplar_model
 from countless.plot import (
+    BiclusterDisplay,
     ClusterCountDisplay,
     ComponentsDisplay,
     DendrogramDisplay,
@@ -349,6 +350,17 @@ def draw_segments() -> Figure:
     return figure
 
 
+def draw_biclusters() -> Figure:
+    """Draw digits and their pixels in blocks, as the example does."""
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "biclustering.py"))
+    table, _ = example["ink"]()
+    figure = new_figure(5.4, 4.6)
+    display = BiclusterDisplay.from_estimator(example["fit"](table), table, ax=figure.add_subplot())
+    display.ax_.set_xlabel("64 pixels")
+    display.ax_.set_ylabel("120 images")
+    return figure
+
+
 def draw_crosscat() -> dict[str, Figure]:
     """Draw irises and wines that were glued together, as the example does."""
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "crosscat.py"))
@@ -367,6 +379,7 @@ if __name__ == "__main__":
     wine = StandardScaler().fit_transform(load_wine().data)
     fitted = DPMeans(random_state=0).fit(wine)
     pictures = {
+        "bicluster-digits.png": draw_biclusters(),
         **draw_crosscat(),
         "exemplars.png": draw_exemplars(),
         "digits-tree.png": draw_digits_tree(),

@@ -159,6 +159,17 @@ def test_a_sparse_table_says_what_was_observed():
     assert type(dense.model_) is type(Bernoulli().bind([[0.0]]))
 
 
+def test_truth_values_are_ones_and_zeros():
+    table = np.kron([[1, 0], [0, 1]], np.ones((5, 3)))
+    truth = pd.DataFrame(table.astype(bool)).astype("boolean")
+    table[0, 0], truth.iloc[0, 0] = np.nan, pd.NA
+    as_numbers, as_truth = (
+        DPBiclustering(n_chains=1, n_sweeps=6, random_state=0).fit(X) for X in (table, truth)
+    )
+    assert np.array_equal(as_numbers.posterior_.labels, as_truth.posterior_.labels)
+    assert np.array_equal(as_numbers.block_means_, as_truth.block_means_)
+
+
 def test_words_and_counts_have_models():
     _, row, column = planted(24, 18, 5)
     words = np.array(list("abcdefabcdef")).reshape(3, 4)[row][:, column]

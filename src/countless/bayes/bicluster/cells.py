@@ -90,7 +90,9 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         seen = ~np.isnan(values)
         values, row, column = values[seen], row[seen].astype(int), column[seen].astype(int)
     else:
-        columns = read_table(estimator, X, reset=reset).cells
+        columns = [
+            _truth_as_numbers(cells) for cells in read_table(estimator, X, reset=reset).cells
+        ]
         words = any(cells.dtype.kind != "f" for cells in columns)
         table = np.stack(columns, axis=1, dtype=object if words else np.float64)
         # NaN alone differs from itself.
@@ -100,6 +102,13 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
     if not len(values):
         raise ValueError("X has no cell that is not a gap")
     return Cells(values[:, None], row, column, shape)
+
+
+def _truth_as_numbers(cells: np.ndarray) -> np.ndarray:
+    """Return a column of True and False as 1 and 0, any other as it is."""
+    if cells.dtype == object and all(cell is None or isinstance(cell, bool) for cell in cells):
+        return cells.astype(np.float64)  # None becomes NaN
+    return cells
 
 
 def choose_model(model: Any, cells: Cells) -> Model:

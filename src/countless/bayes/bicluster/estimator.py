@@ -33,8 +33,8 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
     model : str or Model, default='auto'
         What the cells of one block look like: 'bernoulli' (0 or 1), 'categorical', 'poisson'
         (counts), 'diagonal' (numbers of unknown mean and variance) or 'fixed' (of one variance in
-        all blocks), or one of `countless.models` for these. With 'auto' zeros and ones are
-        'bernoulli', words 'categorical' and other numbers 'diagonal'.
+        all blocks), or one of `countless.models` for these. With 'auto' zeros and ones,
+        or truth values, are 'bernoulli', words 'categorical' and other numbers 'diagonal'.
     row_prior, column_prior : PartitionPrior, default=None
         Of the partition of each side, one of `countless.priors`. None is a Dirichlet process whose
         concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
