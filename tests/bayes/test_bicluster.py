@@ -129,6 +129,18 @@ def test_concentrations_and_hyperparameters_agree_with_the_prior():
     assert np.mean(n_clusters) == pytest.approx(expected, abs=0.12)
 
 
+def test_chains_start_where_neither_side_is_one_cluster():
+    """Rows of one total, and columns of one total, are told apart by single cells alone."""
+    X = np.kron(np.eye(2), np.ones((8, 6)))
+    model, cells = cells_of(Bernoulli(), X)
+    priors = DirichletProcess(1.0), DirichletProcess(1.0)
+    for seed in range(10):
+        chain = BiclusterChain(model, cells, priors, np.random.default_rng(seed))
+        chain.sweep()
+        assert adjusted_rand_score(np.arange(16) // 8, chain.rows.labels) > 0.5
+        assert adjusted_rand_score(np.arange(12) // 6, chain.columns.labels) > 0.5
+
+
 def test_planted_blocks_are_found_through_gaps():
     random, row, column = planted(40, 30, 3)
     X = random.normal(0, 3, (3, 4))[row][:, column] + random.normal(size=(40, 30))

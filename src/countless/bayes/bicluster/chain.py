@@ -23,7 +23,7 @@ from countless.priors import PartitionPrior
 # Splits and merges that are tried on each side after a sweep.
 N_TRIES = 4
 # A chain starts from rows that were clustered by so many columns, each by itself, in so many
-# sweeps.
+# sweeps, and from columns that were clustered by these rows in as many.
 START_COLUMNS, START_SWEEPS = 64, 5
 # What counts of cells add to log marginals is looked up, for counts up to twice that of the largest
 # block, but not for more than so many: the tables follow hyperparameters, which change.
@@ -134,20 +134,22 @@ class BiclusterChain:
         )
 
     def _start(self) -> None:
-        """Cluster the rows by some columns, each of them by itself.
+        """Cluster the rows by some columns, each of them by itself, and then the columns.
 
         Where all columns are one cluster rows differ by little but their means.
         """
-        n_columns = self.cells.shape[1]
+        n_rows, n_columns = self.cells.shape
         some = self.random.permutation(n_columns)[:START_COLUMNS]
         part = np.full(n_columns, -1)
         part[some] = np.arange(len(some))
-        sums = self.cells.of_rows(part)
-        tables = self.model.tables(self.cells.shape[0])
+        sums, tables = self.cells.of_rows(part), self.model.tables(n_rows)
         for _ in range(START_SWEEPS):
             self._move(self.rows, sums, tables)
-        blocks = self.cells.of_blocks(self.rows.labels, self.columns.labels)
-        self._blocks = blocks.reshape(-1, self.model.width)
+        sums = self.cells.of_columns(self.rows.labels)
+        tables = self.model.tables(min(len(self.cells.value), MOST_COUNTS))
+        for _ in range(START_SWEEPS):
+            partition = self._move(self.columns, sums, tables)
+        self._blocks = partition.statistics.reshape(-1, self.model.width)
 
     def _move(self, side: Side, sums: np.ndarray, tables: np.ndarray) -> Partition:
         """Move one side, given what its items add up to in each cluster of the other."""

@@ -76,7 +76,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
     >>> import numpy as np
     >>> from countless import DPBiclustering
     >>> X = np.kron([[1, 0, 1], [0, 1, 1]], np.ones((8, 6)))
-    >>> model = DPBiclustering(n_sweeps=40, random_state=0).fit(X)
+    >>> model = DPBiclustering(n_sweeps=100, random_state=0).fit(X)
     >>> model.n_clusters_, model.n_column_clusters_
     (2, 3)
     >>> model.block_means_
