@@ -112,7 +112,7 @@ def test_concentrations_and_hyperparameters_agree_with_the_prior():
     cells = Cells(np.zeros((6, 1)), row, column, (3, 2))
     chain = BiclusterChain(model, cells.bound_to(model), (prior, prior), random)
     alphas, n_clusters = [], []
-    for _ in range(1500):
+    for _ in range(800):
         chain.sweep()
         block = 3 * chain.rows.labels[row] + chain.columns.labels[column]
         names, place = np.unique(block, return_inverse=True)
