@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # The same draws in every run, and no deadline: the first call of a kernel compiles it.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("repeatable")
 
 DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[2] / "shared" / "data"))
