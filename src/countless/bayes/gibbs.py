@@ -106,10 +106,7 @@ class PartitionChain:
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""
-        chosen = self._free
-        if len(chosen) > MOVED_AT_ONCE:
-            chosen = self.random.choice(chosen, MOVED_AT_ONCE, replace=False)
-        self.model = self.model.sample_hyper(self.partition.statistics, self.random, chosen)
+        self.model = move_hyper(self.model, self.partition.statistics, self._free, self.random)
 
     def log_joint(self) -> float:
         """Return the log density of the rows, the partition and all parameters that are drawn.
@@ -132,6 +129,15 @@ class PartitionChain:
     def _set_prior(self, prior: PartitionPrior) -> None:
         self.prior = prior
         self.tables: Tables = prior.tables(len(self.rows))
+
+
+def move_hyper(
+    model: BoundModel, statistics: np.ndarray, free: np.ndarray, random: np.random.Generator
+) -> BoundModel:
+    """Return the model after a move of some of its free hyperparameters, given the clusters."""
+    if len(free) > MOVED_AT_ONCE:
+        free = random.choice(free, MOVED_AT_ONCE, replace=False)
+    return model.sample_hyper(statistics, random, free)
 
 
 def parameters_of(draws: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:

@@ -9,9 +9,9 @@ import numpy as np
 from countless.bayes.gibbs import (
     EARLY_SWEEPS,
     EARLY_TRIES,
-    MOVED_AT_ONCE,
     N_TRIES,
     SWEEPS_BEFORE_REFRESH,
+    move_hyper,
 )
 from countless.bayes.hdp_seating import (
     Believed,
@@ -113,10 +113,7 @@ class SharedChain:
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""
-        chosen = self._free
-        if len(chosen) > MOVED_AT_ONCE:
-            chosen = self.random.choice(chosen, MOVED_AT_ONCE, replace=False)
-        self.model = self.model.sample_hyper(self.seating.statistics, self.random, chosen)
+        self.model = move_hyper(self.model, self.seating.statistics, self._free, self.random)
 
     def log_joint(self) -> float:
         """Return the log density of rows, clusters, weights and all parameters that are drawn.

@@ -22,12 +22,12 @@ from countless.bayes.predictive import (
     mixture_of,
     probabilities,
 )
-from countless.bayes.sampled import SampledMixture, averaged, posterior_of
+from countless.bayes.sampled import SampledMixture, as_prior, averaged, posterior_of
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.models import BoundModel
 from countless.models.named import as_model
-from countless.priors import DirichletProcess, Gamma, PartitionPrior
+from countless.priors import PartitionPrior
 from countless.priors.hyper import as_generator
 
 
@@ -243,15 +243,14 @@ class DPMixture(SampledMixture):
         return self.model_.table(drawn)
 
     def _check_parameters(self) -> Schedule:
-        if self.prior is not None and not isinstance(self.prior, PartitionPrior):
-            raise ValueError(f"prior must be None or one of countless.priors; got {self.prior!r}")
+        as_prior("prior", self.prior)
         if self.sampler not in tuple(SWEEPS):
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
         return self._check_schedule()
 
     def _believed(self) -> PartitionPrior:
-        return DirichletProcess(Gamma(1.0, 1.0)) if self.prior is None else self.prior
+        return as_prior("prior", self.prior)
 
     def _draw(
         self,

@@ -20,6 +20,7 @@ from countless.bayes.predictive import Mixture, Packed, pack, unpack
 from countless.hard.parameters import check_counts, check_flags
 from countless.models import BoundModel
 from countless.models.saved import pack_model
+from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
@@ -112,6 +113,15 @@ def schedule_of(estimator: Any) -> Schedule:
             f"burn_in must leave a sweep of n_sweeps={n_sweeps} with thin={thin}; got {burn_in!r}"
         )
     return Schedule(n_sweeps, int(burn_in), thin)
+
+
+def as_prior(name: str, prior: Any) -> PartitionPrior:
+    """Return the prior that a parameter gives; None leaves the concentration to the data."""
+    if prior is None:
+        return DirichletProcess(Gamma(1.0, 1.0))
+    if not isinstance(prior, PartitionPrior):
+        raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
+    return prior
 
 
 def posterior_of(draws: Sequence[Sequence[Draw]], thin: int) -> Posterior:

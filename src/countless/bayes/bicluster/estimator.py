@@ -7,8 +7,6 @@ own; both partitions follow a prior (Murphy, Machine Learning: a Probabilistic P
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BiclusterMixin, ClusterMixin
@@ -19,9 +17,8 @@ from countless.bayes.bicluster.bundle import Bundle
 from countless.bayes.bicluster.cells import Cells, CellStatistics, bind, choose_model, read_cells
 from countless.bayes.bicluster.chain import BiclusterChain, BiclusterDraw
 from countless.bayes.chains import Schedule, run_chains
-from countless.bayes.sampled import Sampled, posterior_of
+from countless.bayes.sampled import Sampled, as_prior, posterior_of
 from countless.models import BoundModel
-from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
 
@@ -132,8 +129,8 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         """
         schedule = self._check_schedule()
         priors = (
-            _check_prior("row_prior", self.row_prior),
-            _check_prior("column_prior", self.column_prior),
+            as_prior("row_prior", self.row_prior),
+            as_prior("column_prior", self.column_prior),
         )
         cells = read_cells(self, X, reset=True)
         model = bind(choose_model(self.model, cells), cells)
@@ -224,11 +221,3 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         tags.input_tags.sparse = True
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def _check_prior(name: str, prior: Any) -> PartitionPrior:
-    if prior is None:
-        return DirichletProcess(Gamma(1.0, 1.0))
-    if not isinstance(prior, PartitionPrior):
-        raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
-    return prior

@@ -21,10 +21,9 @@ from countless.bayes.crosscat import questions
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
 from countless.bayes.crosscat.table import column_places, like, one_row, read_table
-from countless.bayes.sampled import Sampled, averaged, schedule_of
+from countless.bayes.sampled import Sampled, as_prior, averaged, schedule_of
 from countless.kernels.models_cells import COUNT
 from countless.models import Columns
-from countless.priors import DirichletProcess, Gamma, PartitionPrior
 from countless.priors.hyper import as_generator
 
 
@@ -157,7 +156,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         self._model = Columns(self.models).bind(self._table)
         self._rows = self._model.rows(self._table)
         random = as_generator(self.random_state)
-        row_prior, column_prior = self._prior("row_prior"), self._prior("column_prior")
+        row_prior = as_prior("row_prior", self.row_prior)
+        column_prior = as_prior("column_prior", self.column_prior)
         self._chains = [
             CrossCatChain(self._model, self._rows, row_prior, column_prior, generator)
             for generator in random.spawn(self.n_chains)
@@ -331,12 +331,6 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         seen = ~np.isnan(surprise)
         mean = np.where(seen, surprise, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
         return np.argsort(-mean, kind="stable")[:n]
-
-    def _prior(self, name: str) -> PartitionPrior:
-        prior = getattr(self, name)
-        if prior is not None and not isinstance(prior, PartitionPrior):
-            raise ValueError(f"{name} must be None or one of countless.priors; got {prior!r}")
-        return DirichletProcess(Gamma(1.0, 1.0)) if prior is None else prior
 
     def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, stacklevel: int) -> None:
         """Keep the draws, and what follows from them."""
