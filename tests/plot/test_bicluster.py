@@ -7,16 +7,8 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-
 from countless import DPBiclustering  # noqa: E402
 from countless.plot import BiclusterDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_clusters_stand_together_the_largest_first():

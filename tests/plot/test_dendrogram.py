@@ -17,12 +17,6 @@ from countless.plot import DendrogramDisplay, HeatmapDisplay  # noqa: E402
 from countless.plot.dendrogram import ABOVE  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def blobs():
     return make_blobs(60, centers=3, cluster_std=0.4, random_state=2)

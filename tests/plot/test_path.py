@@ -15,12 +15,6 @@ from countless.hard.penalty import penalty_path  # noqa: E402
 from countless.plot import PenaltyPathDisplay  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def path():
     X, _ = make_blobs(300, centers=3, cluster_std=0.5, random_state=0)

@@ -23,12 +23,6 @@ from countless.plot import (  # noqa: E402
 from countless.plot.style import CHOSEN  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def posterior():
     random = np.random.default_rng(0)

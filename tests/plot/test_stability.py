@@ -14,12 +14,6 @@ from countless.confidence import Stability  # noqa: E402
 from countless.plot.stability import MOST_ROWS, StabilityDisplay  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def found():
     random = np.random.default_rng(0)
