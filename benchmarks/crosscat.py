@@ -7,7 +7,6 @@ they are and with 50 columns of noise; the tables are read from the folder that 
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, run_isolated
+from harness import Contestant, ContestantFailed, Limits, machine, print_parts, run_isolated
 
 OURS = Contestant("countless", "crosscat_methods.py")
 LACE = Contestant("lace", "lace_states.py", ("pylace", "polars"))
@@ -237,15 +236,7 @@ def main() -> None:
     add("--quick", action="store_true", help="fewer rows and sweeps: a smoke run")
     add("--json", type=Path, help="write every figure to this file too")
     options = parser.parse_args()
-    about = machine(1)
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    tables = {}
-    for part in options.parts.split(","):
-        title, make = PARTS[part]
-        tables[part] = make(options)
-        print(f"\n## {title}\n\n{markdown_table(tables[part])}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
+    print_parts(options.parts, PARTS, options, machine(1))
 
 
 if __name__ == "__main__":

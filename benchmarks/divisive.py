@@ -7,7 +7,6 @@ installed (Debian: r-base-core, r-cran-cluster).
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure
+from harness import Contestant, ContestantFailed, Limits, machine, measure, print_parts
 
 OURS = Contestant("countless", "pairs_methods.py")
 R = Contestant("R cluster::diana", "r_diana.py")
@@ -128,15 +127,7 @@ def main() -> None:
     add("--quick", action="store_true", help="fewer rows: a smoke run")
     add("--json", type=Path, help="write every figure to this file too")
     options = parser.parse_args()
-    about = machine(options.threads)
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    tables = {}
-    for part in options.parts.split(","):
-        title, make = PARTS[part]
-        tables[part] = make(options)
-        print(f"\n## {title}\n\n{markdown_table(tables[part])}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
+    print_parts(options.parts, PARTS, options, machine(options.threads))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,6 +142,23 @@ def machine(threads: int) -> dict[str, Any]:
         "numba": numba.__version__,
         "scikit-learn": sklearn.__version__,
     }
+
+
+def print_parts(
+    names: str, parts: Mapping[str, tuple[str, Callable]], options: Any, about: Mapping[str, Any]
+) -> None:
+    """Make the tables that were asked for, print them, and write them where ``--json`` says.
+
+    ``parts`` has the title of each table and what makes it of the options.
+    """
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    tables = {}
+    for name in names.split(","):
+        title, make = parts[name]
+        tables[name] = make(options)
+        print(f"\n## {title}\n\n{markdown_table(tables[name])}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
 
 
 def markdown_table(records: Sequence[Mapping[str, Any]]) -> str:

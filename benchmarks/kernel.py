@@ -6,7 +6,6 @@ memory and agreement with the truth.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -20,8 +19,8 @@ from harness import (
     ContestantFailed,
     Limits,
     machine,
-    markdown_table,
     measure,
+    print_parts,
     run_isolated,
 )
 
@@ -118,15 +117,7 @@ def main() -> None:
     add("--quick", action="store_true", help="fewer rows: a smoke run")
     add("--json", type=Path, help="write every figure to this file too")
     options = parser.parse_args()
-    about = machine(options.threads)
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    tables = {}
-    for part in options.parts.split(","):
-        title, make = PARTS[part]
-        tables[part] = make(options)
-        print(f"\n## {title}\n\n{markdown_table(tables[part])}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
+    print_parts(options.parts, PARTS, options, machine(options.threads))
 
 
 if __name__ == "__main__":

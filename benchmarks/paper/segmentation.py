@@ -9,7 +9,6 @@ table times a picture in many patches.
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from countless.image.segment import cut_patches, make_method, spread
 from countless.image.similarity import similarity
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure
+from harness import Contestant, ContestantFailed, Limits, machine, measure, print_parts
 
 DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 METHODS = "segment_methods.py"
@@ -188,15 +187,7 @@ def main() -> None:
     add("--quick", action="store_true", help="two pictures, few patches: a smoke run")
     add("--json", type=Path, help="write every figure to this file too")
     options = parser.parse_args()
-    about = machine(options.threads)
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    tables = {}
-    for part in options.parts.split(","):
-        title, make = PARTS[part]
-        tables[part] = make(options)
-        print(f"\n## {title}\n\n{markdown_table(tables[part])}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
+    print_parts(options.parts, PARTS, options, machine(options.threads))
 
 
 if __name__ == "__main__":
