@@ -1,6 +1,6 @@
 """Models on disk: a zip of one JSON file and plain ``.npy`` arrays, never a pickle.
 
-A file names one of the known kinds below and can make nothing else. Every member is stored
+A file names one of the known kinds and can make nothing else. Every member is stored
 uncompressed, and every size, type and shape is checked before memory is taken for it, so a file
 can ask for no more memory than its own length.
 """
@@ -17,7 +17,8 @@ import numpy as np
 
 from .. import __version__
 from .errors import InputError, ModelFileError
-from .model_kinds import KINDS, Kind, kind_of
+from .kinds import KINDS, kind_of
+from .kinds.kind import Kind
 from .npy import read_npy
 from .prepare import Preparation
 from .write import write_file
@@ -249,14 +250,15 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
             raise ValueError("its parameters are not plain values")
         estimator.set_params(**parameters)
         values = {name: _checked_value(name, header["values"][name], kind) for name in kind.values}
-        n_features = kind.check(estimator, arrays)
+        state = arrays | values
+        n_features = kind.check(estimator, state)
         stated = header.get("preparation")
         preparation = None if stated is None else Preparation.from_json(stated)
         if preparation is not None and len(preparation.features()) != n_features:
             raise ValueError("its preparation does not make the columns that it needs")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # restoring a state is no fit: nothing to warn about
-            kind.restore(estimator, arrays, values)
+            kind.restore(estimator, state)
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(" ".join(str(error).split())) from error
     return SavedModel(estimator, preparation)

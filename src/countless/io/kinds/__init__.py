@@ -1,0 +1,37 @@
+"""The estimators that a model file can hold: their state, its shapes, and how it is put back.
+
+`hard` has those that give one clustering, `bayes` those with a component model, `baselines`
+scikit-learn's.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .baselines import BASELINES
+from .bayes import BAYES
+from .hard import HARD
+from .kind import Kind
+
+KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *BASELINES)}
+
+
+def kind_of(estimator: Any) -> Kind | None:
+    """Return the kind of an estimator, or None when its state cannot be saved.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> kind_of(KMeans()).class_name
+    'KMeans'
+    """
+    kind = KINDS.get(type(estimator).__name__)
+    if kind is None or type(estimator) is not kind.load():
+        return None
+    state = vars(estimator)
+    plain = all(
+        isinstance(state[name], np.ndarray) and state[name].dtype.kind in letters
+        for name, letters in kind.arrays.items()
+        if name in state
+    )
+    return kind if plain else None

@@ -1,0 +1,118 @@
+"""Saved estimators that have a component model: sampled mixtures and Bayesian trees."""
+
+from typing import Any
+
+import numpy as np
+
+from .kind import RAN, Kind, State, check_groups, restore_attributes, sizes_of
+
+_MODEL = {"model_table_": "f", "model_hyper_": "f"}
+_MIXTURES = {
+    "mixture_statistics_": "f",
+    "mixture_weights_": "f",
+    "mixture_hyper_": "f",
+    "mixture_starts_": "i",
+}
+
+
+def _model_of(estimator: Any, state: State) -> Any:
+    from ...models.saved import unpack_model
+
+    return unpack_model(estimator.model, state["model_table_"], state["model_hyper_"])
+
+
+def _check_mixtures(estimator: Any, state: State, weights: str = "k") -> int:
+    shapes = {"model_table_": "rd", "model_hyper_": "h", "mixture_hyper_": "mh"}
+    sizes = sizes_of(state, shapes | {"mixture_statistics_": "kw", "mixture_weights_": weights})
+    if _model_of(estimator, state).width != sizes["w"]:
+        raise ValueError("its mixture_statistics_ are not those of its model")
+    starts = state["mixture_starts_"]
+    ends = starts.shape == (sizes["m"] + 1,) and (starts[0], starts[-1]) == (0, sizes["k"])
+    if not ends or (np.diff(starts) < 2).any():  # a cluster and a new one at least
+        raise ValueError("its mixture_starts_ are not where mixtures begin")
+    if (state["mixture_weights_"] < 0).any():
+        raise ValueError("its mixture_weights_ are negative")
+    return sizes["d"]
+
+
+def _check_shared_mixtures(estimator: Any, state: State) -> int:
+    n_columns = _check_mixtures(estimator, state, weights="kg")
+    shapes = {"groups_": "j", "n_local_clusters_": "j", "group_clusters_": "jk", "weights_": "k"}
+    sizes = sizes_of(state, shapes | {"group_weights_": "jk"})
+    check_groups(state)
+    if state["mixture_weights_"].shape[1] != sizes["j"] + 1:
+        raise ValueError("its mixture_weights_ are not those of its groups_")
+    if state["mixture_starts_"][1] != sizes["k"] + 1:
+        raise ValueError("its group_clusters_ are not those of its first mixture")
+    return n_columns
+
+
+def _check_tree(estimator: Any, state: State) -> int:
+    shapes = {"model_table_": "rd", "model_hyper_": "h", "node_shares_": "mk"}
+    sizes = sizes_of(state, shapes | {"node_statistics_": "mw", "node_weights_": "m"})
+    if _model_of(estimator, state).width != sizes["w"]:
+        raise ValueError("its node_statistics_ are not those of its model")
+    if not (state["node_weights_"] > 0).all() or not state["node_shares_"][1:].any(axis=1).all():
+        raise ValueError("its node_weights_ or node_shares_ leave a node without weight")
+    sizes_of(state, {"children_": "le", "linkage_matrix_": "lf", "log_merge_odds_": "l"})
+    return sizes["d"]
+
+
+def _restore_model(estimator: Any, state: State) -> None:
+    restore_attributes(estimator, state)
+    estimator.model_ = _model_of(estimator, state)
+    estimator.n_features_in_ = state["model_table_"].shape[1]
+
+
+def _restore_mixtures(estimator: Any, state: State) -> None:
+    _restore_model(estimator, state)
+    estimator.n_clusters_ = int(state["mixture_starts_"][1]) - 1
+
+
+def _restore_tree(estimator: Any, state: State) -> None:
+    _restore_model(estimator, state)
+    estimator.n_clusters_ = state["node_shares_"].shape[1]
+
+
+BAYES = (
+    Kind(
+        "countless.bayes.mixture",
+        "DPMixture",
+        {**_MODEL, **_MIXTURES},
+        RAN,
+        _check_mixtures,
+        _restore_mixtures,
+    ),
+    Kind(
+        "countless.bayes.hdp",
+        "HDPMixture",
+        {
+            **_MODEL,
+            **_MIXTURES,
+            "groups_": "Uiubf",
+            "n_local_clusters_": "i",
+            "group_clusters_": "b",
+            "group_weights_": "f",
+            "weights_": "f",
+        },
+        RAN,
+        _check_shared_mixtures,
+        _restore_mixtures,
+    ),
+    Kind(
+        "countless.tree.bhc",
+        "BayesianHierarchicalClustering",
+        {
+            **_MODEL,
+            "node_statistics_": "f",
+            "node_weights_": "f",
+            "node_shares_": "f",
+            "children_": "i",
+            "linkage_matrix_": "f",
+            "log_merge_odds_": "f",
+        },
+        {"alpha_": float, "log_evidence_": float, **RAN},
+        _check_tree,
+        _restore_tree,
+    ),
+)

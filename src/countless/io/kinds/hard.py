@@ -1,0 +1,147 @@
+"""Saved estimators that give one clustering: small-variance limits and exemplars."""
+
+from typing import Any
+
+import numpy as np
+
+from .kind import RAN, Kind, State, check_groups, restore_attributes, restore_centers, sizes_of
+
+_CENTERS = {"cluster_centers_": "f", "objective_history_": "f"}
+_GROUPS = {"group_clusters_": "b", "groups_": "Uiubf", "n_local_clusters_": "i"}
+_KERNEL = {
+    "X_fit_": "f",
+    "labels_": "i",
+    "row_weights_": "f",
+    "center_norms_": "f",
+    "cluster_weights_": "f",
+    "objective_history_": "f",
+}
+_PRICE = {"penalty_": float, "objective_": float}
+_PRICES = {"local_penalty_": float, "global_penalty_": float, "objective_": float}
+
+
+def _check_dp_means(estimator: Any, state: State) -> int:
+    from ...hard.divergence import get_divergence
+
+    get_divergence(estimator.divergence)
+    shapes = {"cluster_centers_": "kd", "cluster_ids_": "k", "cluster_weights_": "k"}
+    sizes = sizes_of(state, shapes | {"objective_history_": "i"})
+    ids = state["cluster_ids_"]
+    if (ids < 0).any() or len(np.unique(ids)) < len(ids):
+        raise ValueError("its cluster_ids_ are not different numbers from 0 up")
+    if (state["cluster_weights_"] < 0).any():
+        raise ValueError("its cluster_weights_ are negative")
+    return sizes["d"]
+
+
+def _check_hdp_means(estimator: Any, state: State) -> int:
+    shapes = {"cluster_centers_": "kd", "group_clusters_": "jk", "groups_": "j"}
+    sizes = sizes_of(state, shapes | {"n_local_clusters_": "j", "objective_history_": "i"})
+    check_groups(state)
+    return sizes["d"]
+
+
+def _check_kernel(estimator: Any, state: State) -> int:
+    from ...hard.kernel.matrix import KernelFunction
+
+    KernelFunction(estimator.kernel, {})  # refuses what it does not know
+    shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
+    sizes = sizes_of(state, shapes | {"center_norms_": "k", "cluster_weights_": "k"})
+    labels, weight = state["labels_"], state["row_weights_"]
+    if (labels < 0).any() or (labels >= sizes["k"]).any():
+        raise ValueError("its labels_ name clusters that it does not have")
+    if (weight < 0).any() or not np.bincount(labels, weight, minlength=sizes["k"]).all():
+        raise ValueError("its row_weights_ leave a cluster without weight")
+    return sizes["d"]
+
+
+def _check_kernel_hdp(estimator: Any, state: State) -> int:
+    shapes = {"center_norms_": "k", "group_clusters_": "jk", "groups_": "j"}
+    sizes_of(state, shapes | {"n_local_clusters_": "j"})
+    check_groups(state)
+    return _check_kernel(estimator, state)
+
+
+def _check_spectral(estimator: Any, state: State) -> int:
+    shapes = {"X_fit_": "nd", "labels_": "n"}
+    if state["eigenvalues_"].size:
+        shapes |= {"eigenvectors_": "nm", "eigenvalues_": "m", "cluster_centers_": "km"}
+    return sizes_of(state, shapes)["d"]
+
+
+def _check_exemplars(estimator: Any, state: State) -> int:
+    shapes = {"cluster_centers_": "kd", "cluster_centers_indices_": "k", "cluster_sizes_": "k"}
+    sizes = sizes_of(state, shapes)
+    if (state["cluster_sizes_"] < 1).any():
+        raise ValueError("its cluster_sizes_ have a cluster without rows")
+    return sizes["d"]
+
+
+def _restore_kernel(estimator: Any, state: State) -> None:
+    restore_attributes(estimator, state)
+    estimator.n_clusters_ = len(state["center_norms_"])
+    estimator.n_features_in_ = state["X_fit_"].shape[1]
+
+
+def _restore_spectral(estimator: Any, state: State) -> None:
+    restore_attributes(estimator, state)
+    estimator.n_clusters_ = len(state["cluster_centers_"])
+    estimator.n_features_in_ = state["X_fit_"].shape[1]
+
+
+HARD = (
+    Kind(
+        "countless.hard.dp_means",
+        "DPMeans",
+        {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f"},
+        {**_PRICE, **RAN},
+        _check_dp_means,
+        restore_centers,
+    ),
+    Kind(
+        "countless.hard.hdp.estimator",
+        "HDPMeans",
+        {**_CENTERS, **_GROUPS},
+        {**_PRICES, **RAN},
+        _check_hdp_means,
+        restore_centers,
+    ),
+    Kind(
+        "countless.hard.kernel.dp",
+        "KernelDPMeans",
+        _KERNEL,
+        {"gamma_": float, **_PRICE, **RAN},
+        _check_kernel,
+        _restore_kernel,
+    ),
+    Kind(
+        "countless.hard.kernel.hdp",
+        "KernelHDPMeans",
+        {**_KERNEL, **_GROUPS},
+        {"gamma_": float, **_PRICES, **RAN},
+        _check_kernel_hdp,
+        _restore_kernel,
+    ),
+    Kind(
+        "countless.hard.spectral.estimator",
+        "SpectralDPMeans",
+        {
+            "X_fit_": "f",
+            "labels_": "i",
+            "eigenvalues_": "f",
+            "eigenvectors_": "f",
+            "cluster_centers_": "f",
+        },
+        {"largest_degree_": float, **_PRICE, **RAN},
+        _check_spectral,
+        _restore_spectral,
+    ),
+    Kind(
+        "countless.exemplar.estimator",
+        "AffinityPropagation",
+        {"cluster_centers_": "f", "cluster_centers_indices_": "i", "cluster_sizes_": "i"},
+        {"log_joint_": float, "damping_": float, **RAN},
+        _check_exemplars,
+        restore_centers,
+    ),
+)
