@@ -24,6 +24,7 @@ FLOORS = (
         "_compat",
         "_labels",
         "_memory",
+        "_numbers",
         "_threads",
     },
     {"hard", "exemplar", "bayes", "tree", "baselines", "confidence"},

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -12,10 +13,18 @@ from threadpoolctl import ThreadpoolController
 Each = Callable[[Callable, Any], list]
 
 
+def count_threads(n_jobs: Any) -> int:
+    """Return how many threads ``n_jobs`` means, as in scikit-learn."""
+    is_count = isinstance(n_jobs, Integral) and n_jobs not in (0, False)
+    if n_jobs is not None and (n_jobs is True or not is_count):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}")
+    return effective_n_jobs(n_jobs)
+
+
 @contextmanager
 def open_threads(n_jobs: int | None) -> Iterator[Each]:
     """Give a function that calls another for every item, on threads; BLAS gets one in each."""
-    n_threads = effective_n_jobs(n_jobs)
+    n_threads = count_threads(n_jobs)
     with one_library_thread():
         if n_threads == 1:
             yield lambda function, items: [function(*item) for item in items]

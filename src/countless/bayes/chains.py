@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
-from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from countless._compat import OnPass, ignore_pass
-from countless._threads import one_library_thread
+from countless._threads import count_threads, one_library_thread
 
 # A chain is left alone for so many seconds; then another one has its turn.
 TURN = 0.05
@@ -105,7 +104,7 @@ def run_chains(
     """
     runs = [_Run(chain, schedule) for chain in chains]
     stopped: KeyboardInterrupt | None = None
-    n_threads = min(effective_n_jobs(n_jobs), len(runs))
+    n_threads = min(count_threads(n_jobs), len(runs))
     with one_library_thread(), ThreadPoolExecutor(n_threads) as pool:
         waiting: dict[Future, _Run] = {pool.submit(run.advance): run for run in runs}
         try:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from countless._numbers import validate_numbers
 from countless.hard.checks import check_finite
 from countless.models import Categorical, Columns, Gaussian, Model, Multinomial
 
@@ -17,7 +18,7 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
     types = [np.float64, np.float32]
-    X = validate_data(estimator, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
+    X = validate_numbers(estimator, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
     if isinstance(model, Gaussian | Multinomial):
         check_finite(X)
     return X

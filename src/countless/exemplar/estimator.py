@@ -18,10 +18,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
 from countless._threads import Each, open_threads, steps
 from countless.exemplar.clustering import Problem, improve, worth
 from countless.exemplar.max_product import Found, max_product
@@ -304,7 +305,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_data(
+        X = validate_numbers(
             self,
             X,
             reset=reset,

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from countless._numbers import naming_text
 from countless.hard.divergence import Divergence
 from countless.rows import Rows, open_rows
 from countless.rows.table import find_table
@@ -63,13 +64,14 @@ def check_table(X: Any, divergence: Divergence) -> Any:
 
 def _in_memory(X: Any) -> Any:
     """Return an array, row by row, or a CSR matrix."""
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-    )
+    with naming_text(X):
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
 
 
 @contextmanager

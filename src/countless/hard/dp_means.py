@@ -36,6 +36,7 @@ from countless._compat import (
     with_callbacks,
 )
 from countless._labels import look_up
+from countless._numbers import validate_numbers
 from countless.hard.algorithm1 import Clustering, algorithm1, one_pass
 from countless.hard.checkpoint import (
     NO_CHECKPOINT,
@@ -409,7 +410,7 @@ class DPMeans(
         table = find_table(X)
         in_memory = table is None
         if in_memory:
-            table = validate_data(
+            table = validate_numbers(
                 self,
                 X,
                 reset=reset,

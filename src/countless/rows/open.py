@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
-from countless._threads import one_library_thread
+from countless._threads import count_threads, one_library_thread
 from countless.rows.disk import DiskRows
 from countless.rows.home import Rows, threads
 from countless.rows.memory import MemoryRows
@@ -35,7 +34,7 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
     n_jobs : int or None
         Threads, as in joblib.
     """
-    n_threads = effective_n_jobs(n_jobs)
+    n_threads = count_threads(n_jobs)
     with ExitStack() as stack:
         stack.enter_context(one_library_thread())
         pool = stack.enter_context(threads(n_threads))

@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
-from countless._threads import one_library_thread
+from countless._threads import count_threads, one_library_thread
 from countless.bayes.table import check_table
 from countless.hard.parameters import check_counts, check_flags, is_number
 from countless.models import Gaussian, Multinomial
@@ -221,7 +220,7 @@ class BayesianHierarchicalClustering(
 
     def _grow(self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass) -> tuple[np.ndarray, Fit]:
         """Return the leaf of each row, and the tree of the leaves."""
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = count_threads(self.n_jobs)
 
         def fit(leaves) -> Fit:
             return fit_tree(

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless._numbers import validate_numbers
 from countless.dissimilarity.pairs import METRICS
 from countless.hard.checks import check_finite
 from countless.hard.parameters import check_counts, is_number
@@ -116,7 +117,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             place = {name: at for at, name in enumerate(names)}
             weights = settings["weights"].items()
             settings["weights"] = {place.get(name, name): weight for name, weight in weights}
-        X = validate_data(
+        X = validate_numbers(
             self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False
         )
         check_finite(X)

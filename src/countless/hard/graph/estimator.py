@@ -22,7 +22,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from countless._compat import (
     CallbackSupportMixin,
@@ -32,6 +31,7 @@ from countless._compat import (
     with_callbacks,
 )
 from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
 from countless.hard.checks import check_finite
 from countless.hard.graph.corners import starts_at
 from countless.hard.graph.input import (
@@ -241,7 +241,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         self._check_parameters()
         self.__dict__.pop("path_", None)  # another fit's
-        X = validate_data(
+        X = validate_numbers(
             self,
             as_matrix(X, self.symmetrize),
             accept_sparse="csr",

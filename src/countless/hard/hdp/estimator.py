@@ -27,6 +27,7 @@ from countless._compat import (
     with_callbacks,
 )
 from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
 from countless.hard.checks import check_finite
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp.algorithm2 import SharedClustering, algorithm2
@@ -322,7 +323,9 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         table = find_table(X)
         if table is None:
             kinds = [np.float64, np.float32]
-            X = validate_data(self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False)
+            X = validate_numbers(
+                self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False
+            )
             check_finite(X)
             yield X
             return

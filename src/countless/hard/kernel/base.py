@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin
 from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
 from countless._threads import open_threads, steps
 from countless.hard.checks import check_finite, without_repeats
 from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
@@ -91,7 +92,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_data(
+        X = validate_numbers(
             self,
             X,
             reset=reset,

@@ -18,10 +18,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
 from countless._threads import one_library_thread
 from countless.hard.checks import check_finite, without_repeats
 from countless.hard.parameters import check_counts, check_penalties
@@ -304,7 +305,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         check_counts(self, "n_neighbors", "max_iter")
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_data(
+        X = validate_numbers(
             self,
             X,
             reset=reset,
