@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from countless.kernels import models as kernels
+from countless.kernels.arrays import plain
 from countless.models.hyper import Hyper, climb, sample_each
 
 # The room for tables of what counts add to log marginals; larger counts are computed.
@@ -41,7 +42,8 @@ class ClusterModel(ABC):
 
     def clusters(self, room: int, statistics: np.ndarray | None = None) -> Any:
         """Return clusters for kernels, empty but for the first ones, which have statistics."""
-        clusters = self._room(room)
+        fields = self._room(room)
+        clusters = type(fields)(*(plain(f) if isinstance(f, np.ndarray) else f for f in fields))
         if statistics is not None:
             clusters.statistics[: len(statistics)] = statistics
         kernels.refresh_all(clusters)
@@ -59,7 +61,7 @@ class ClusterModel(ABC):
         if n_clusters is None:
             n_clusters = 1 if one else int(labels.max(initial=-1)) + 1
         clusters = self.clusters(n_clusters)
-        kernels.count_rows(clusters, rows, labels.astype(np.int64))
+        kernels.count_rows(clusters, plain(rows), labels.astype(np.int64))
         return clusters.statistics[0] if one else clusters.statistics
 
     def log_marginal(self, statistics: np.ndarray) -> np.ndarray:
@@ -67,7 +69,7 @@ class ClusterModel(ABC):
 
         The parameters of the cluster are integrated out.
         """
-        statistics = np.ascontiguousarray(statistics, dtype=np.float64)
+        statistics = plain(statistics, np.float64)
         sets = statistics.reshape(-1, self.width)
         out = np.empty(len(sets))
         kernels.log_marginals(self.clusters(1), sets, out)
@@ -85,9 +87,9 @@ class ClusterModel(ABC):
 
         Zeros are the statistics of no rows: a new cluster.
         """
-        sets = np.ascontiguousarray(np.atleast_2d(statistics), dtype=np.float64)
+        sets = plain(np.atleast_2d(statistics), np.float64)
         out = np.empty((len(rows), len(sets)))
-        kernels.log_predictives(self.clusters(1), sets, rows, out)
+        kernels.log_predictives(self.clusters(1), sets, plain(rows), out)
         return out
 
     def empty(self, n_clusters: int = 1) -> np.ndarray:

@@ -61,12 +61,14 @@ def row_costs(table: Any, divergence) -> np.ndarray:
 def cut(whole: Block, start: int, stop: int) -> Block:
     """Return the rows from start to stop of a block, without copying them."""
     form, part = whole.form, slice(start, stop)
+    weight = whole.weight[part]
+    weight = weight if weight.flags.c_contiguous else ones(stop - start)
     cost = form.cost[part] if len(form.cost) else form.cost
     if isinstance(form, Sparse):
         form = Sparse(form.data, form.indices, form.indptr[start : stop + 1], cost)
     else:
         form = Dense(form.values[part], cost)
-    return Block(whole.start + start, whole.table, whole.offset + start, form, whole.weight[part])
+    return Block(whole.start + start, whole.table, whole.offset + start, form, weight)
 
 
 def join(blocks: Sequence[Block]) -> Block:
@@ -78,11 +80,24 @@ def join(blocks: Sequence[Block]) -> Block:
 
 
 def ones(n_rows: int) -> np.ndarray:
-    """Return weights of 1 that take no room."""
-    return np.broadcast_to(np.ones(1), n_rows)
+    """Return weights of 1 that take no room: blocks share them, in the form of given weights."""
+    return _ONES[:n_rows] if n_rows <= len(_ONES) else np.broadcast_to(np.ones(1), n_rows)
 
 
 def _block(start: int, table: Any, cost: np.ndarray, weight: np.ndarray) -> Block:
+    form: Dense | Sparse
     if sp.issparse(table):
-        return Block(start, table, 0, Sparse(table.data, table.indices, table.indptr, cost), weight)
-    return Block(start, table, 0, Dense(table, cost), weight)
+        form = Sparse(*map(_read_only, (table.data, table.indices, table.indptr, cost)))
+    else:
+        form = Dense(_read_only(table), _read_only(cost))
+    return Block(start, table, 0, form, _read_only(weight))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to, so that kernels are compiled for no other."""
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+_ONES = _read_only(np.ones(2**14))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from countless.rows.block import Block, make_block, ones
+from countless.rows.block import Block, make_block
 from countless.rows.home import Held, ThreadedRows
 from countless.rows.table import FlatFile
 
@@ -39,14 +39,15 @@ class DiskRows(ThreadedRows):
     def __init__(self, table: FlatFile, weight, divergence, folder: Path, n_threads: int, pool):
         super().__init__(*table.shape, n_threads, pool)
         self._table, self._divergence, self._folder = table, divergence, folder
-        self._weight = ones(self.n_rows) if weight is None else weight
+        self._weight = weight
         self._maps: list[mmap.mmap] = []
         self._names = count()
         self.n_bytes = table.n_bytes
 
     def load(self, start: int, stop: int) -> Block:
         rows = self._divergence.prepare(self._table.read(start, stop))
-        return make_block(start, rows, self._weight[start:stop], self._divergence)
+        weight = None if self._weight is None else self._weight[start:stop]
+        return make_block(start, rows, weight, self._divergence)
 
     def allocate(self, dtype, fill) -> np.ndarray:
         path = self._folder / f"held-{next(self._names)}"

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from countless._labels import number_by_appearance
 from countless.bayes.crosscat.table import read_table
+from countless.kernels.arrays import plain
 from countless.kernels.models_bundles import add_bundles
 from countless.models import (
     Bernoulli,
@@ -71,7 +72,7 @@ class CellStatistics(NamedTuple):
 
     def _sums(self, n_items, item, other, part) -> np.ndarray:
         sums = np.zeros((n_items, (int(part.max()) + 1) * self.statistics.shape[1]))
-        add_bundles(self.statistics, self.value, item, other, part, sums)
+        add_bundles(self.statistics, self.value, item, other, plain(part, np.int32), sums)
         return sums
 
 
