@@ -19,7 +19,7 @@ demo: $(VENV)/all.installed  ## cluster a table without naming k; results in dem
 	$(BIN)/countless demo --out demo-output --force
 
 test: $(VENV)/test.installed  ## run the tests and report coverage
-	$(BIN)/python -m pytest --cov -n auto
+	$(BIN)/python -m pytest --cov -n auto --dist worksteal
 
 lint: $(VENV)/lint.installed  ## check style and types
 	$(BIN)/ruff check .
