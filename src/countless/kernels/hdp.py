@@ -9,6 +9,9 @@ from numba import njit
 
 from countless.kernels.rows import divergence
 
+# Where the rows of a local cluster go as a whole when its global is split; 0: to both halves.
+NEAR, FAR = 1, 2
+
 
 @njit(nogil=True, cache=True)
 def measure(rows, centers, distance):
@@ -82,11 +85,11 @@ def visit_locals(weight, means, centers, n_globals, global_price, order, local_g
 
 
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
-def _add_gains(distance, nearest, second, add, kept):
-    """Add what one row says to the gains of globals that its group might use."""
-    for q in range(distance.shape[0]):
-        add[q] += max(0.0, nearest - distance[q])
-        kept[q] += max(0.0, second - max(nearest, distance[q]))
+def _add_gains(distance, r, nearest, second, add, kept, p):
+    """Add what row r, nearest to p, says to the gains of globals that its group might use."""
+    for q in range(distance.shape[1]):
+        add[q] += max(0.0, nearest - distance[r, q])
+        kept[p, q] += max(0.0, second - max(nearest, distance[r, q]))
 
 
 @njit(nogil=True, cache=True)
@@ -114,7 +117,7 @@ def weigh_changes(distance, used, add, drop, kept, labels, own):
         labels[r] = best
         own[r] = nearest
         drop[best] += second - nearest
-        _add_gains(distance[r], nearest, second, add, kept[best])
+        _add_gains(distance, r, nearest, second, add, kept, best)
 
 
 @njit(nogil=True, cache=True)
@@ -270,6 +273,126 @@ def move_items(
         cell_items[j, best] += 1
         labels[i] = best
     return n_moved
+
+
+@njit(nogil=True, cache=True)
+def count_cells(group, labels, cell_rows, place):
+    """Count the rows of each group at each global, and number the globals that have any.
+
+    Returns how many these are. cell_rows (zeros before), place (-1: no rows) are # OUT.
+    """
+    place[:] = -1
+    for i in range(len(labels)):
+        cell_rows[group[i], labels[i]] += 1
+        place[labels[i]] = 0
+    n_used = 0
+    for p in range(len(place)):
+        if place[p] == 0:
+            place[p] = n_used
+            n_used += 1
+    return n_used
+
+
+@njit(nogil=True, cache=True)
+def sum_rows(values, labels, weight, total):
+    """Add up rows by their labels. weight, total (sums go on) are # OUT."""
+    for i in range(len(labels)):
+        c = labels[i]
+        weight[c] += 1.0
+        for f in range(values.shape[1]):
+            total[c, f] += values[i, f]
+
+
+@njit(nogil=True, cache=True)
+def halve_rows(
+    values, labels, price, n_passes, side, near_weight, near_total, far_weight, far_total, gain
+):  # fmt: skip
+    """Halve each cluster that costs more than a price, by 2-means from its main direction.
+
+    Where it costs less, or a half would be empty, the gain is minus infinity.
+
+    side (True in the far half), near and far weights and totals (zeros before), gain are # OUT.
+    """
+    k, d = near_total.shape
+    weight, total = np.zeros(k), np.zeros((k, d))
+    sum_rows(values, labels, weight, total)
+    mean = total / weight.reshape(-1, 1)
+    cost, reach, farthest = np.zeros(k), np.full(k, -1.0), np.zeros(k, dtype=np.int64)
+    for i in range(len(labels)):
+        c, away = labels[i], 0.0
+        for f in range(d):
+            away += (values[i, f] - mean[c, f]) ** 2
+        cost[c] += away
+        if away > reach[c]:
+            farthest[c], reach[c] = i, away
+    # The farthest row points along the cluster; a step of power iteration turns that towards its
+    # main direction.
+    normal, threshold = np.zeros((k, d)), np.zeros(k)
+    for i in range(len(labels)):
+        c, along = labels[i], 0.0
+        if cost[c] > price:
+            for f in range(d):
+                point = (values[farthest[c], f] - mean[c, f]) / np.sqrt(reach[c])
+                along += (values[i, f] - mean[c, f]) * point
+            for f in range(d):
+                normal[c, f] += along * (values[i, f] - mean[c, f])
+    for c in range(k):
+        for f in range(d):
+            threshold[c] += normal[c, f] * mean[c, f]
+    for _ in range(n_passes + 1):
+        far_weight[:] = 0.0
+        far_total[:] = 0.0
+        for i in range(len(labels)):
+            c = labels[i]
+            excess = -threshold[c]
+            for f in range(d):
+                excess += normal[c, f] * values[i, f]
+            side[i] = excess > 0.0
+            if side[i]:
+                far_weight[c] += 1.0
+                for f in range(d):
+                    far_total[c, f] += values[i, f]
+        for c in range(k):
+            # Halves' means attract rows as centers do; the difference of distances is linear.
+            near_weight[c] = weight[c] - far_weight[c]
+            gain[c], threshold[c] = -np.inf, 0.0
+            apart = 0.0
+            for f in range(d):
+                near_total[c, f] = total[c, f] - far_total[c, f]
+                normal[c, f] = 0.0
+                if near_weight[c] > 0.0 and far_weight[c] > 0.0:
+                    near, far = near_total[c, f] / near_weight[c], far_total[c, f] / far_weight[c]
+                    normal[c, f] = far - near
+                    threshold[c] += 0.5 * (far - near) * (far + near)
+                    apart += (far - near) ** 2
+            if near_weight[c] > 0.0 and far_weight[c] > 0.0:
+                gain[c] = apart * near_weight[c] * far_weight[c] / weight[c]
+
+
+@njit(nogil=True, cache=True)
+def weigh_halves(weight, total, at, near, far, price, whole, loss):
+    """Let local clusters of globals that are split go to one half as a whole, or pay for both.
+
+    ``weight[c, h]`` and ``total[c, h]`` are what local cluster c has in the near and in the far
+    half; ``at[c]`` is the place of its global among ``near`` and ``far``, the halves' means, or -1.
+
+    whole, loss (what groups lose by that, for each global that is split) are # OUT.
+    """
+    for c in range(len(at)):
+        s = at[c]
+        if s < 0:
+            continue
+        # The difference of squared distances is linear, so that sums of rows are enough.
+        to_near, to_far = 0.0, 0.0
+        for f in range(near.shape[1]):
+            step = near[s, f] - far[s, f]
+            middle = 0.5 * (near[s, f] + far[s, f])
+            to_near += 2.0 * step * (weight[c, 1] * middle - total[c, 1, f])
+            to_far += 2.0 * step * (total[c, 0, f] - weight[c, 0] * middle)
+        least = min(to_near, to_far)
+        if least < price:
+            whole[c] = NEAR if to_near <= to_far else FAR
+        loss[s] += max(min(least, price), 0.0)
 
 
 @njit(nogil=True, cache=True)

@@ -31,15 +31,6 @@ class Chosen(NamedTuple):
     own: np.ndarray  # (n_rows,) its squared distance
 
 
-def distances(rows: GroupedRows, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
-    """Return the squared distances of some rows from centers, about the origin."""
-    block = rows.seen(start, stop)
-    values = block @ (-2.0 * centers.T)
-    values += np.einsum("ij,ij->i", block, block)[:, None]
-    values += np.einsum("ij,ij->i", centers, centers)
-    return np.maximum(values, 0.0, out=values)
-
-
 def choose(
     rows: GroupedRows,
     starts: np.ndarray,
@@ -55,7 +46,7 @@ def choose(
     def work(first, last):
         part = slice(starts[first], starts[last])
         choose_globals(
-            distances(rows, part.start, part.stop, centers), starts[first : last + 1] - part.start,
+            rows.distances(part.start, part.stop, centers), starts[first : last + 1] - part.start,
             paid[first:last], price, tolerance, used[first:last], labels[part], own[part],
         )  # fmt: skip
 
@@ -78,7 +69,7 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own)
 
     def weigh(start, stop):
         sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
-        near = distances(rows, start, stop, centers)
+        near = rows.distances(start, stop, centers)
         weigh_changes(near, used, *sums, labels[start:stop], own[start:stop])
         return sums
 
@@ -111,6 +102,8 @@ def _tiles(starts: np.ndarray, n_globals: int) -> tuple[list[tuple[int, int]], l
     tiles, large = [], []
     room, most = TILE_VALUES // n_globals, LARGE_GROUP_VALUES // n_globals
     first, n_groups = 0, len(starts) - 1
+    if starts[-1] <= room:
+        return [(0, n_groups)], []
     while first < n_groups:
         if starts[first + 1] - starts[first] > most:
             large.append(first)

@@ -16,6 +16,8 @@ all is taken back unless the objective is lower.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +25,10 @@ from scipy.spatial.distance import cdist
 
 from countless._compat import OnPass, ignore_pass
 from countless.hard.hdp.algorithm2 import SharedClustering
-from countless.hard.hdp.choice import ROUNDING, TILE_VALUES, Chosen, choose, distances
+from countless.hard.hdp.choice import ROUNDING, TILE_VALUES, Chosen, choose
 from countless.hard.hdp.groups import Cells
 from countless.hard.hdp.rows import GroupedRows
-from countless.kernels.hdp import find_movers, move_items
+from countless.kernels.hdp import FAR, NEAR, count_cells, find_movers, move_items, weigh_halves
 from countless.kernels.ward import replace_pair
 from countless.rows.frame import Sums
 
@@ -35,7 +37,7 @@ ROOM = 16
 # Splits are worth trying at these shares of the penalties, until there is one more global, or so
 # many times as many; passes after the merges that follow.
 BOLD, BOLDER = 0.7, 0.5
-BOLDER_FACTOR = 1.5
+BOLDER_FACTOR = 1.25
 VENTURE_PASSES = 4
 
 
@@ -53,6 +55,21 @@ class Shared(NamedTuple):
     @property
     def used(self) -> np.ndarray:
         return self.cell_rows > 0
+
+
+def unless_tried(move: Callable) -> Callable:
+    """Skip a move that found nothing to do with the same clustering before."""
+
+    @wraps(move)
+    def try_it(self, *arguments):
+        if self.tried.get((move, arguments)) is self.state:
+            return 0
+        found = move(self, *arguments)
+        if not found:
+            self.tried[move, arguments] = self.state
+        return found
+
+    return try_it
 
 
 class Refiner:
@@ -73,6 +90,7 @@ class Refiner:
         self.rounding = ROUNDING * rows.total_cost
         self.own = np.zeros(rows.n_rows)
         self.n_passes = 0
+        self.tried: dict[tuple, Shared] = {}
         self.adopt(labels)
 
     @property
@@ -88,15 +106,14 @@ class Refiner:
     def adopt(self, labels: np.ndarray) -> None:
         """Take over a global for each row; globals without rows are forgotten."""
         g = int(labels.max()) + 1
-        cell = self.group.astype(np.int64) * g + labels
-        cell_rows = np.bincount(cell, minlength=self.n_groups * g).reshape(self.n_groups, g)
-        kept = cell_rows.any(axis=0)
-        if not kept.all():
-            labels = (np.cumsum(kept, dtype=np.int32) - 1)[labels]
-            cell_rows = cell_rows[:, kept]
+        cell_rows, place = np.zeros((self.n_groups, g), dtype=np.int64), np.empty(g, dtype=np.int32)
+        n_globals = count_cells(self.group, labels, cell_rows, place)
+        if n_globals < g:
+            labels, cell_rows = place[labels], cell_rows[:, place >= 0]
         labels = labels.astype(np.int32, copy=False)
-        self.state = Shared(labels, cell_rows, self.rows.sums(labels, int(kept.sum())))
+        self.state = Shared(labels, cell_rows, self.rows.sums(labels, n_globals))
 
+    @unless_tried
     def settle(self, share: float = 1.0) -> bool:
         """Choose each group's globals and move centers to their means; tell if a label changed.
 
@@ -106,10 +123,12 @@ class Refiner:
         chosen = Chosen(self.state.used, np.empty_like(self.state.labels), self.own)
         unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
         choose(self.rows, self.starts, self.means, unpaid, price, chosen)
-        changed = not np.array_equal(chosen.labels, self.state.labels)
-        self.adopt(chosen.labels)
+        changed = bool((chosen.labels != self.state.labels).any())
+        if changed:
+            self.adopt(chosen.labels)
         return changed
 
+    @unless_tried
     def merge(self) -> int:
         """Merge pairs of globals, the most profitable first, while that pays; return how many."""
         g = self.state.n_globals
@@ -146,47 +165,39 @@ class Refiner:
             self.adopt(place.astype(np.int32)[self.state.labels])
         return g - alive
 
+    @unless_tried
     def split(self, share: float = 1.0) -> int:
         """Split globals that gain more than this share of what they then cost; return how many."""
         state, rows = self.state, self.rows
         price = share * self.global_penalty
         halves = rows.halve(state.labels, price)
-        if not len(halves.cluster):
+        cut = np.flatnonzero(halves.gain > price)
+        if not len(cut):
             return 0
+        gain, near, far = halves.gain[cut], _means(halves.near, cut), _means(halves.far, cut)
         slot = np.full(state.n_globals, -1)
-        slot[halves.cluster] = np.arange(len(halves.cluster))
+        slot[halves.cluster[cut]] = np.arange(len(cut))
         cells = Cells.of(state.used)
-        cell = cells.number[self.group, state.labels]
-        sides = rows.sums(2 * cell + halves.side, 2 * len(cells.group))
+        side = 2 * cells.number[self.group, state.labels] + halves.side
+        sides = rows.sums(side, 2 * len(cells.group))
         weight, total = sides.weight.reshape(-1, 2), sides.total.reshape(len(cells.group), 2, -1)
-        proper = halves.gain > price
-        near, far = (_means(half, proper) for half in (halves.near, halves.far))
         at = slot[cells.cluster]
-        split = (at >= 0) & proper[at]
-        # What a group loses if its rows in the far half go to the near one, and the reverse.
-        step = (near - far)[at]
-        lift = (np.einsum("ij,ij->i", near, near) - np.einsum("ij,ij->i", far, far))[at]
-        to_near = weight[:, 1] * lift - 2 * np.einsum("ij,ij->i", total[:, 1], step)
-        to_far = 2 * np.einsum("ij,ij->i", total[:, 0], step) - weight[:, 0] * lift
-        both = share * self.local_penalty
-        extra = np.minimum(np.minimum(to_near, to_far), both)
-        loss = np.bincount(at[split], np.maximum(extra[split], 0.0), minlength=len(proper))
-        pays = proper & (halves.gain - loss > price + self.rounding)
+        whole, loss = np.zeros(len(at), dtype=np.int8), np.zeros(len(cut))
+        weigh_halves(weight, total, at, near, far, share * self.local_penalty, whole, loss)
+        pays = gain - loss > price + self.rounding
         n_new = int(np.count_nonzero(pays))
         if n_new:
-            new_label = np.full(len(proper), -1)
-            new_label[pays] = state.n_globals + np.arange(n_new)
+            new_label = np.full(len(cut) + 1, -1)  # the last one: of cells that stay
+            new_label[:-1][pays] = state.n_globals + np.arange(n_new)
             # Per cell, what becomes of its rows in the near and in the far half.
-            old, new = cells.cluster, np.where(split, new_label[at], -1)
-            whole_near = (to_near <= to_far) & (to_near < both)
-            whole_far = (to_far < to_near) & (to_far < both)
-            moves = new >= 0
-            goes = np.stack([old, old], axis=1)
-            goes[moves & ~whole_near, 1] = new[moves & ~whole_near]
-            goes[moves & whole_far, 0] = new[moves & whole_far]
-            self.adopt(goes.astype(np.int32)[cell, halves.side.astype(np.int8)])
+            goes = np.repeat(cells.cluster.astype(np.int32), 2).reshape(-1, 2)
+            new = new_label[at]
+            goes[(new >= 0) & (whole != NEAR), 1] = new[(new >= 0) & (whole != NEAR)]
+            goes[(new >= 0) & (whole == FAR), 0] = new[(new >= 0) & (whole == FAR)]
+            self.adopt(goes.ravel()[side])
         return n_new
 
+    @unless_tried
     def move_locals(self) -> int:
         """Move whole local clusters to other globals or new ones; return how many."""
         cells = Cells.of(self.state.used)
@@ -194,6 +205,7 @@ class Refiner:
         summary = self.rows.sums(cell, len(cells.group))
         return self._move(cell, cells.group, cells.cluster, summary)
 
+    @unless_tried
     def move_halves(self) -> int:
         """Cut local clusters in two and move one half, or both; return how many."""
         cells = Cells.of(self.state.used)
@@ -222,6 +234,7 @@ class Refiner:
             self.adopt(labels[item])
         return moved
 
+    @unless_tried
     def move_rows(self) -> int:
         """Move single rows to other globals or new ones; return how many."""
         state, centers = self.state, self.means
@@ -231,7 +244,7 @@ class Refiner:
         def look(start, stop):
             part = slice(start, stop)
             find_movers(
-                distances(self.rows, start, stop, centers), self.group[part], state.labels[part],
+                self.rows.distances(start, stop, centers), self.group[part], state.labels[part],
                 state.summary.weight, state.cell_rows, self.local_penalty, self.global_penalty,
                 self.rounding, moves[part],
             )  # fmt: skip
@@ -260,6 +273,7 @@ class Refiner:
             labels, cell_items, cell_items.sum(axis=0), weight, mean,
         )  # fmt: skip
 
+    @unless_tried
     def venture(self, share: float, enough: int) -> bool:
         """Split globals below their worth, settle, merge; keep what is better."""
         before, state = self.objective, self.state
@@ -279,10 +293,8 @@ class Refiner:
         return False
 
 
-def _means(half: Sums, proper: np.ndarray) -> np.ndarray:
-    """Return the means of proper halves; the others' are not looked at."""
-    weight = np.where(proper, half.weight, 1.0)
-    return np.where(proper[:, None], half.total / weight[:, None], 0.0)
+def _means(half: Sums, some: np.ndarray) -> np.ndarray:
+    return half.total[some] / half.weight[some, None]
 
 
 def refine(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from countless.hard.divergence import get_divergence
 from countless.hard.nearest import Nearest, add_block
 from countless.hard.split import halve, worth_halving
+from countless.kernels.hdp import halve_rows, measure, sum_rows
+from countless.kernels.rows import Dense, Points
 from countless.rows import open_rows
 from countless.rows.block import Block
 from countless.rows.frame import Sums
@@ -18,11 +20,18 @@ from countless.rows.home import ThreadedRows
 from countless.rows.table import FlatFile, scratch_folder, sorted_copy
 
 
+# Passes of 2-means inside each cluster of a short table; later ones change little.
+PASSES = 3
+# Up to so many columns a plain loop over distances is faster than products of matrices.
+FEW_COLUMNS = 8
+NO_COST = np.empty(0)  # rows are compared by differences
+
+
 class SideHalves(NamedTuple):
     """What splitting some clusters gives."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: np.ndarray  # (m,) how much splitting each lowers the cost of rows
+    gain: np.ndarray  # (m,) how much splitting each lowers the cost of rows, -inf: not at all
     near: Sums
     far: Sums
     side: np.ndarray  # (n_rows,) bool, True in the far half
@@ -43,6 +52,18 @@ class GroupedRows:
     def seen(self, start: int, stop: int) -> np.ndarray:
         """Return some consecutive rows as seen from the origin."""
         return self.load(start, stop).values - self.origin
+
+    def distances(self, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
+        """Return the squared distances of some rows from centers, about the origin."""
+        block = self.seen(start, stop)
+        values = block @ (-2.0 * centers.T)
+        values += self.squares(start, stop, block)[:, None]
+        values += np.einsum("ij,ij->i", centers, centers)
+        return np.maximum(values, 0.0, out=values)
+
+    def squares(self, start: int, stop: int, block: np.ndarray) -> np.ndarray:
+        """Return the squared lengths of some rows as seen from the origin."""
+        return np.einsum("ij,ij->i", block, block)
 
     def points(self, ids: np.ndarray) -> np.ndarray:
         """Return any rows as float64 centers."""
@@ -83,15 +104,56 @@ class GroupedRows:
         return SideHalves(cluster, halves.gain, near, far, side)
 
 
+class FewRows(GroupedRows):
+    """Rows of one block, held as seen from the origin: each step is one call of a kernel.
+
+    Such steps take less time than handing blocks to threads does.
+    """
+
+    def __init__(self, home: Any):
+        super().__init__(home)
+        self._seen = super().seen(0, self.n_rows)
+        self._squares = super().squares(0, self.n_rows, self._seen)
+
+    def seen(self, start: int, stop: int) -> np.ndarray:
+        return self._seen[start:stop]
+
+    def squares(self, start: int, stop: int, block: np.ndarray) -> np.ndarray:
+        return self._squares[start:stop]
+
+    def distances(self, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
+        if self.n_features > FEW_COLUMNS:
+            return super().distances(start, stop, centers)
+        distance = np.empty((stop - start, len(centers)))
+        measure(Dense(self._seen[start:stop], NO_COST), Points(centers), distance)
+        return distance
+
+    def each(self, function: Callable, items: Iterable[tuple]) -> list:
+        return [function(*item) for item in items]
+
+    def sums(self, labels: np.ndarray, n_clusters: int) -> Sums:
+        sums = Sums(np.zeros(n_clusters), np.zeros((n_clusters, self.n_features)))
+        sum_rows(self._seen, labels, *sums)
+        return sums
+
+    def halve(self, labels: np.ndarray, price: float) -> SideHalves:
+        n_clusters, side = int(labels.max()) + 1, np.zeros(self.n_rows, dtype=bool)
+        near, far = (Sums(np.zeros(n_clusters), np.zeros((n_clusters, self.n_features)))
+                     for _ in range(2))  # fmt: skip
+        gain = np.empty(n_clusters)
+        halve_rows(self._seen, labels, price, PASSES, side, *near, *far, gain)
+        return SideHalves(np.arange(n_clusters), gain, near, far, side)
+
+
 @contextmanager
 def open_grouped(table: Any, order: np.ndarray | None, n_jobs: int | None) -> Iterator[GroupedRows]:
     """Hold an array or a FlatFile open, in an order that puts data sets side by side.
 
     None means that they are.
     """
-    with scratch_folder() as folder:
+    in_file = isinstance(table, FlatFile)
+    with scratch_folder() if in_file else nullcontext() as folder:
         if order is not None:
-            in_file = isinstance(table, FlatFile)
             table = sorted_copy(table, order, folder) if in_file else table[order]
         with open_rows(table, None, get_divergence("sqeuclidean"), n_jobs) as home:
-            yield GroupedRows(home)
+            yield FewRows(home) if len(home.spans) == 1 else GroupedRows(home)
