@@ -10,13 +10,13 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.gamma import log_factorial
+from countless.kernels.models import log_predictive_without
 from countless.kernels.models_cells import (
     CATEGORY,
     COUNT,
     FIXED,
     NUMBER,
     log_marginal_cell,
-    predict_cell_without,
 )
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -232,16 +232,11 @@ def move_hypers(
 
 @njit(nogil=True, cache=True)
 def add_surprises(
-    clusters,  # IN, the clusters of a view
+    clusters,  # IN, the clusters of a view, of which one column counts
     rows,  # IN (n_rows, n_columns of the view)
     labels,  # IN (n_rows,)
-    out,  # IN and OUT (n_rows, n_columns of the view)
+    out,  # IN and OUT (n_rows,)
 ):
     """Add minus the log density of each cell given the other cells of its column and cluster."""
     for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            value = rows[i, j]
-            if math.isnan(value):
-                out[i, j] = math.nan
-            else:
-                out[i, j] -= predict_cell_without(clusters, labels[i], j, value)
+        out[i] -= log_predictive_without(clusters, labels[i], rows, i)

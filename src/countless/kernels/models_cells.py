@@ -23,15 +23,24 @@ import numpy as np
 from numba import njit
 
 from countless.kernels import models
-from countless.kernels.gamma import log_factorial, log_rising
+from countless.kernels.gamma import LARGE, log_factorial, log_half_step, log_rising, stirling_rest
+from countless.kernels.logs import take_logs
+from countless.kernels.models_cells_marginals import (
+    CATEGORY,
+    COUNT,
+    FIXED,
+    NUMBER,
+    fill_tables,
+    log_marginal_cell,
+    log_marginals_together,
+)
 
-NUMBER, FIXED, CATEGORY, COUNT = range(4)
 # Where less than this share remains, a difference would have lost half of its digits.
 LEAST_SHARE = 1e-7
 
-_NO_TABLES = np.empty((0, 0))
-_LOG_PI = math.log(math.pi)
-_LOG_2PI = math.log(2.0 * math.pi)
+# Products of shares become logarithms before they underflow.
+_LEAST_PRODUCT = 1e-200
+_LOG_PI, _PER_PI = math.log(math.pi), 1.0 / math.pi
 # Terms of numbers; those of fixed variances have no power.
 _MEAN, _CONSTANT, _SLOPE, _CONSTANT_WITHOUT, _SLOPE_WITHOUT, _POWER = range(6)
 
@@ -45,328 +54,263 @@ class CellClusters(NamedTuple):
     kind: np.ndarray  # (n_columns,) int64
     start: np.ndarray  # (n_columns + 1,) int64, the stretch of each column
     columns: np.ndarray  # (n_used,) int64, the columns that count
+    logs: np.ndarray  # (n_columns * room,): a place to work
 
 
-@njit(nogil=True, cache=True)
-def _number_density(prior, count, total, squares, value):
+# What is done for every cell takes and returns numbers: handing over arrays costs more than a cell.
+@njit(nogil=True, cache=True, error_model="numpy")
+def _number_terms(mean, strength, shape, scale, count, total, squares):
+    """Return the terms of numbers, in their order, from a prior and statistics."""
+    stronger = strength + count
+    middle = (strength * mean + total) / stronger
+    of_rows = max(squares - 2.0 * middle * total + count * middle * middle, 0.0)
+    inverse = 1.0 / (2.0 * scale + of_rows + strength * (mean - middle) ** 2)
+    shape += 0.5 * count
+    slope = stronger / (stronger + 1.0) * inverse
+    constant = log_half_step(shape, slope * _PER_PI)
+    slope_without, constant_without = 0.0, 0.0
+    if count > 0.5:
+        ratio = stronger / (stronger - 1.0)
+        slope_without = ratio * inverse
+        constant_without = log_half_step(shape - 0.5, inverse / ratio * _PER_PI)
+    return middle, constant, slope, constant_without, slope_without, shape + 0.5
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _number_density(mean, strength, shape, scale, count, total, squares, value):
     """Return the log density of a value given sums, without terms kept."""
-    strength = prior[1] + count
-    mean = (prior[1] * prior[0] + total) / strength
-    shape = prior[2] + 0.5 * count
-    scale = prior[3] + 0.5 * _squares_about(prior, mean, count, total, squares)
-    slope = strength / (strength + 1.0) / (2.0 * scale)
-    constant = math.lgamma(shape + 0.5) - math.lgamma(shape)
-    constant += 0.5 * (math.log(slope) - _LOG_PI)
-    return constant - (shape + 0.5) * math.log(1.0 + slope * (value - mean) ** 2)
+    terms = _number_terms(mean, strength, shape, scale, count, total, squares)
+    falling = math.log(1.0 + terms[_SLOPE] * (value - terms[_MEAN]) ** 2)
+    return terms[_CONSTANT] - terms[_POWER] * falling
 
 
 @njit(nogil=True, cache=True)
-def _squares_about(prior, mean, count, total, squares):
-    """Return the squared distances of the rows, and of the prior's mean, from the mean."""
-    of_rows = squares - 2.0 * mean * total + count * mean * mean
-    return max(of_rows, 0.0) + prior[1] * (prior[0] - mean) ** 2
-
-
-@njit(nogil=True, cache=True)
-def _refresh_number(s, prior, terms, first, c):
-    strength = prior[1] + s[0]
-    mean = (prior[1] * prior[0] + s[1]) / strength
-    shape = prior[2] + 0.5 * s[0]
-    double_scale = 2.0 * prior[3] + _squares_about(prior, mean, s[0], s[1], s[2])
-    same = math.lgamma(shape)
-    slope = strength / (strength + 1.0) / double_scale
-    constant = math.lgamma(shape + 0.5) - same + 0.5 * (math.log(slope) - _LOG_PI)
-    terms[first + _MEAN, c] = mean
-    terms[first + _CONSTANT, c] = constant
-    terms[first + _SLOPE, c] = slope
-    terms[first + _POWER, c] = shape + 0.5
-    if s[0] > 0.5:
-        ratio = strength / (strength - 1.0)
-        constant = same - math.lgamma(shape - 0.5)
-        constant -= 0.5 * (math.log(ratio * double_scale) + _LOG_PI)
-        terms[first + _CONSTANT_WITHOUT, c] = constant
-        terms[first + _SLOPE_WITHOUT, c] = ratio / double_scale
-
-
-@njit(nogil=True, cache=True)
-def _refresh_fixed(s, prior, terms, first, c):
-    strength = prior[1] + s[0]
-    slope = strength / (strength + 1.0) / (2.0 * prior[2])
-    terms[first + _MEAN, c] = (prior[1] * prior[0] + s[1]) / strength
-    terms[first + _SLOPE, c] = slope
-    terms[first + _CONSTANT, c] = 0.5 * (math.log(slope) - _LOG_PI)
-    if s[0] > 0.5:
-        ratio = strength / (strength - 1.0)
-        constant = -0.5 * (math.log(2.0 * prior[2] * ratio) + _LOG_PI)
-        terms[first + _CONSTANT_WITHOUT, c] = constant
-        terms[first + _SLOPE_WITHOUT, c] = ratio / (2.0 * prior[2])
-
-
-@njit(nogil=True, cache=True)
-def refresh_cell(
-    clusters,  # IN and OUT
-    c,  # IN
-    j,  # IN
-):
-    """Recompute the terms of column ``j`` of cluster ``c`` from its statistics."""
-    first, last = clusters.start[j], clusters.start[j + 1]
-    s = clusters.statistics[c, first:last]
-    prior = clusters.prior[first:last]
-    terms = clusters.terms
-    kind = clusters.kind[j]
-    if kind == NUMBER:
-        _refresh_number(s, prior, terms, first, c)
-    elif kind == FIXED:
-        _refresh_fixed(s, prior, terms, first, c)
-    elif kind == COUNT:
-        shape, rate = prior[0] + s[1], prior[1] + s[0]
-        terms[first, c] = shape
-        terms[first + 1, c] = shape * math.log(rate / (rate + 1.0))
-        terms[first + 2, c] = -math.log(rate + 1.0)
-    else:
-        for w in range(last - first):
-            terms[first + w, c] = math.log(prior[w] + s[w])
-
-
-@njit(nogil=True, cache=True)
-def change_cell(
-    clusters,  # IN and OUT
-    c,  # IN
-    j,  # IN
-    value,  # IN not a gap
-    sign,  # IN 1 to add, -1 to take away
-):
-    """Add the value of a cell to column ``j`` of cluster ``c``, or take it away."""
-    first = clusters.start[j]
-    s = clusters.statistics[c]
-    kind = clusters.kind[j]
-    s[first] += sign
-    if s[first] < 0.5:  # nothing of the values, not even a rounding error, stays behind
-        s[first : clusters.start[j + 1]] = 0.0
-    elif kind == CATEGORY:
-        level = first + 1 + int(value)
-        s[level] += sign
-        clusters.terms[first, c] = math.log(clusters.prior[first] + s[first])
-        clusters.terms[level, c] = math.log(clusters.prior[level] + s[level])
-        return
-    elif kind == COUNT:
-        s[first + 1] += sign * value
-        s[first + 2] += sign * log_factorial(value)
-    else:
-        s[first + 1] += sign * value
-        s[first + 2] += sign * value * value
-    refresh_cell(clusters, c, j)
-
-
-@njit(nogil=True, cache=True)
-def predict_cells(
-    clusters,  # IN
-    begin,  # IN
-    end,  # IN
-    j,  # IN
-    value,  # IN not a gap
-    out,  # IN and OUT, out[0] belongs to cluster begin
-):
-    """Add the log density of a value in column ``j`` given each cluster from begin up to end."""
-    first = clusters.start[j]
-    terms = clusters.terms
-    kind = clusters.kind[j]
-    if kind == NUMBER:
-        for c in range(begin, end):
-            squared = (value - terms[first + _MEAN, c]) ** 2
-            power = terms[first + _POWER, c]
-            falling = power * math.log(1.0 + terms[first + _SLOPE, c] * squared)
-            out[c - begin] += terms[first + _CONSTANT, c] - falling
-    elif kind == FIXED:
-        for c in range(begin, end):
-            falling = terms[first + _SLOPE, c] * (value - terms[first + _MEAN, c]) ** 2
-            out[c - begin] += terms[first + _CONSTANT, c] - falling
-    elif kind == CATEGORY:
-        level = first + 1 + int(value)
-        for c in range(begin, end):
-            out[c - begin] += terms[level, c] - terms[first, c]
-    else:
-        same = -log_factorial(value)
-        for c in range(begin, end):
-            rising = log_rising(terms[first, c], value)
-            out[c - begin] += rising + terms[first + 1, c] + (value * terms[first + 2, c] + same)
-
-
-@njit(nogil=True, cache=True)
-def predict_cell_without(clusters, c, j, value):
-    """Return the log density of a value given the other values of its own cluster."""
-    first = clusters.start[j]
-    terms, prior, statistics = clusters.terms, clusters.prior, clusters.statistics
-    kind = clusters.kind[j]
-    count, total = statistics[c, first], statistics[c, first + 1]
-    if kind == NUMBER:
-        own_prior = prior[first : first + 4]
-        if count < 1.5:
-            return _number_density(own_prior, 0.0, 0.0, 0.0, value)
-        squared = (value - terms[first + _MEAN, c]) ** 2
-        remaining = 1.0 - terms[first + _SLOPE_WITHOUT, c] * squared
-        if remaining > LEAST_SHARE:
-            power = terms[first + _POWER, c] - 1.0
-            return terms[first + _CONSTANT_WITHOUT, c] + power * math.log(remaining)
+def _number_density_without(statistics, prior, first, c, value):
+    """Return the log density of a value given the others of its cluster, of which it is most."""
+    count, total, squares = 0.0, 0.0, 0.0
+    if statistics[c, first] > 1.5:
+        count, total = statistics[c, first] - 1.0, statistics[c, first + 1] - value
         squares = statistics[c, first + 2] - value * value
-        return _number_density(own_prior, count - 1.0, total - value, squares, value)
-    if kind == FIXED:
-        squared = (value - terms[first + _MEAN, c]) ** 2
-        return terms[first + _CONSTANT_WITHOUT, c] - terms[first + _SLOPE_WITHOUT, c] * squared
-    if kind == CATEGORY:
-        level = first + 1 + int(value)
-        share = prior[level] + statistics[c, level] - 1.0
-        return math.log(share / (prior[first] + count - 1.0))
-    shape, rate = prior[first] + total - value, prior[first + 1] + count - 1.0
-    constant = shape * math.log(rate / (rate + 1.0)) - value * math.log(rate + 1.0)
+    mean, strength, shape, scale = (
+        prior[first],
+        prior[first + 1],
+        prior[first + 2],
+        prior[first + 3],
+    )
+    return _number_density(mean, strength, shape, scale, count, total, squares, value)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fixed_terms(mean, strength, variance, count, total):
+    """Return the first terms of numbers of fixed variance, in their order."""
+    stronger = strength + count
+    slope = stronger / (stronger + 1.0) / (2.0 * variance)
+    slope_without, constant_without = 0.0, 0.0
+    if count > 0.5:
+        ratio = stronger / (stronger - 1.0)
+        slope_without = ratio / (2.0 * variance)
+        constant_without = -0.5 * (math.log(2.0 * variance * ratio) + _LOG_PI)
+    middle = (strength * mean + total) / stronger
+    constant = 0.5 * (math.log(slope) - _LOG_PI)
+    return middle, constant, slope, constant_without, slope_without
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _count_terms(shape, rate):
+    """Return the shape, and what is constant and linear in a count of its log density.
+
+    All that Stirling's series has of a large shape is with them.
+    """
+    constant, linear = -shape * math.log1p(1.0 / rate), -math.log(rate + 1.0)
+    if shape >= LARGE:
+        constant -= stirling_rest(shape)
+        linear += math.log(shape) - 1.0
+    return shape, constant, linear
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _count_density(shape, rate, value):
+    constant = -shape * math.log1p(1.0 / rate) - value * math.log(rate + 1.0)
     return log_rising(shape, value) + constant - log_factorial(value)
 
 
-@njit(nogil=True, cache=True)
-def _count_term(kind, prior, first, place, count):
-    """Return what the count at a place of a column's statistics adds to its log marginal.
-
-    For ``COUNT`` the sum (place 1) adds so much, and the count (place 0) the logarithm of its rate.
-    """
-    if kind == CATEGORY:
-        if count == 0.0:
-            return 0.0
-        weight = prior[first + place]
-        rising = math.lgamma(weight + count) - math.lgamma(weight)
-        return -rising if place == 0 else rising
-    if kind == COUNT:
-        shape, rate = prior[first], prior[first + 1]
-        if place == 0:
-            return math.log(rate + count)
-        return math.lgamma(shape + count) - math.lgamma(shape) + shape * math.log(rate)
-    strength = prior[first + 1]
-    total = 0.5 * math.log(strength / (strength + count)) - 0.5 * count * _LOG_2PI
-    if kind == FIXED:
-        return total - 0.5 * count * math.log(prior[first + 2])
-    shape, scale = prior[first + 2], prior[first + 3]
-    return total + math.lgamma(shape + 0.5 * count) - math.lgamma(shape) + shape * math.log(scale)
-
-
 @njit(nogil=True, cache=True, inline="always")
-def _look_up(tables, kind, prior, first, place, count):
-    if count < tables.shape[1]:
-        return tables[first + place, int(count)]
-    return _count_term(kind, prior, first, place, count)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _cell_of_sums(kind, prior, s, first, last, tables):
-    """Return the log marginal of one column; whole vectors and places, as slices are slow."""
-    count = s[first]
-    total = _look_up(tables, kind, prior, first, 0, count)
-    if kind == CATEGORY:
-        for place in range(1, last - first):
-            total += _look_up(tables, kind, prior, first, place, s[first + place])
-        return total
-    if kind == COUNT:
-        of_sum = _look_up(tables, kind, prior, first, 1, s[first + 1])
-        return of_sum - s[first + 2] - (prior[first] + s[first + 1]) * total
-    center, strength = prior[first], prior[first + 1]
-    mean = (strength * center + s[first + 1]) / (strength + count)
-    squares = s[first + 2] - 2.0 * mean * s[first + 1] + count * mean * mean
-    squares = max(squares, 0.0) + strength * (center - mean) ** 2
-    if kind == FIXED:
-        return total - 0.5 * squares / prior[first + 2]
-    shape = prior[first + 2] + 0.5 * count
-    return total - shape * math.log(prior[first + 3] + 0.5 * squares)
-
-
-@njit(nogil=True, cache=True)
-def log_marginal_cell(clusters, c, j):
-    """Return the log density of all values of column ``j`` in cluster ``c``."""
-    s, first, last = clusters.statistics[c], clusters.start[j], clusters.start[j + 1]
-    return _cell_of_sums(clusters.kind[j], clusters.prior, s, first, last, _NO_TABLES)
-
-
-@njit(nogil=True, cache=True)
-def _fill_tables(clusters, tables):
-    for j in clusters.columns:
-        kind, first, last = clusters.kind[j], clusters.start[j], clusters.start[j + 1]
-        n_places = last - first if kind == CATEGORY else 2 if kind == COUNT else 1
-        for place in range(n_places):
-            for count in range(tables.shape[1]):
-                term = _count_term(kind, clusters.prior, first, place, float(count))
-                tables[first + place, count] = term
-
-
-@njit(nogil=True, cache=True)
-def _log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    kind, start, prior, columns = clusters.kind, clusters.start, clusters.prior, clusters.columns
-    s = clusters.statistics[0]
-    only_categories = columns.shape[0] == kind.shape[0]
-    for j in columns:
-        only_categories = only_categories and kind[j] == CATEGORY
-    for m in range(n_others):
-        y = others[m]
-        if only_categories:
-            out[m] = models.look_up_counts(tables, statistics, x, y, 0)
-            if not math.isnan(out[m]):
-                continue
-        for w in range(s.shape[0]):
-            s[w] = statistics[x, w] + statistics[y, w]
-        total = 0.0
-        for used in range(columns.shape[0]):
-            j = columns[used]
-            total += _cell_of_sums(kind[j], prior, s, start[j], start[j + 1], tables)
-        out[m] = total
+def _refresh_cell(kind, statistics, prior, terms, first, last, c):
+    """Recompute the terms of one column of cluster ``c`` from its statistics."""
+    count, total = statistics[c, first], statistics[c, first + 1]
+    if kind == NUMBER:
+        found = _number_terms(
+            prior[first],
+            prior[first + 1],
+            prior[first + 2],
+            prior[first + 3],
+            count,
+            total,
+            statistics[c, first + 2],
+        )
+        for w in range(6):
+            terms[first + w, c] = found[w]
+    elif kind == FIXED:
+        of_fixed = _fixed_terms(prior[first], prior[first + 1], prior[first + 2], count, total)
+        for w in range(5):
+            terms[first + w, c] = of_fixed[w]
+    elif kind == COUNT:
+        of_count = _count_terms(prior[first] + total, prior[first + 1] + count)
+        for w in range(3):
+            terms[first + w, c] = of_count[w]
+    else:
+        for w in range(first, last):
+            terms[w, c] = math.log(prior[w] + statistics[c, w])
 
 
 @njit(nogil=True, cache=True)
 def _refresh(clusters, c):
+    statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
+    kind, start = clusters.kind, clusters.start
     for j in clusters.columns:
-        refresh_cell(clusters, c, j)
+        _refresh_cell(kind[j], statistics, prior, terms, start[j], start[j + 1], c)
+
+
+@njit(nogil=True, cache=True)
+def _change(clusters, c, rows, i, sign):
+    """Add row ``i`` to cluster ``c`` (sign 1), or take it away (-1)."""
+    statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
+    kind, start = clusters.kind, clusters.start
+    for j in clusters.columns:
+        value = float(rows[i, j])
+        if math.isnan(value):
+            continue
+        first, last = start[j], start[j + 1]
+        statistics[c, first] += sign
+        if statistics[c, first] < 0.5:  # nothing of the values, not even a rounding error, stays
+            for w in range(first, last):
+                statistics[c, w] = 0.0
+        elif kind[j] == CATEGORY:
+            level = first + 1 + int(value)
+            statistics[c, level] += sign
+            terms[first, c] = math.log(prior[first] + statistics[c, first])
+            terms[level, c] = math.log(prior[level] + statistics[c, level])
+            continue
+        else:
+            square = log_factorial(value) if kind[j] == COUNT else value * value
+            statistics[c, first + 1] += sign * value
+            statistics[c, first + 2] += sign * square
+        _refresh_cell(kind[j], statistics, prior, terms, first, last, c)
 
 
 @njit(nogil=True, cache=True)
 def _add_row(clusters, c, rows, i):
-    for j in clusters.columns:
-        value = rows[i, j]
-        if not math.isnan(value):
-            change_cell(clusters, c, j, value, 1.0)
+    _change(clusters, c, rows, i, 1.0)
 
 
 @njit(nogil=True, cache=True)
 def _remove_row(clusters, c, rows, i):
-    for j in clusters.columns:
-        value = rows[i, j]
-        if not math.isnan(value):
-            change_cell(clusters, c, j, value, -1.0)
+    _change(clusters, c, rows, i, -1.0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _predict(clusters, begin, end, rows, i, own, out):
+    """Find the log density of row ``i`` given each cluster from begin, out[0], up to end.
+
+    ``own`` is the one of them that has the row, whose other rows are then meant, or negative. The
+    logarithms that cells need are gathered first and taken together; a NaN among them is one that
+    is not needed.
+    """
+    statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
+    kind, start, columns = clusters.kind, clusters.start, clusters.columns
+    logs, n_logs, n_clusters = clusters.logs, 0, end - begin
+    out[:n_clusters] = 0.0
+    own_density, own_share = 0.0, 1.0
+    for j in columns:
+        value = float(rows[i, j])
+        if math.isnan(value):
+            continue
+        first = start[j]
+        if kind[j] == NUMBER:
+            for c in range(n_clusters):
+                apart = value - terms[first + _MEAN, begin + c]
+                logs[n_logs + c] = 1.0 + terms[first + _SLOPE, begin + c] * (apart * apart)
+            if own >= 0:
+                apart = value - terms[first + _MEAN, own]
+                share = 1.0 - terms[first + _SLOPE_WITHOUT, own] * (apart * apart)
+                if share < LEAST_SHARE or statistics[own, first] < 1.5:
+                    share = math.nan
+                    own_density += _number_density_without(statistics, prior, first, own, value)
+                logs[n_logs + own - begin] = share
+            n_logs += n_clusters
+        elif kind[j] == COUNT:
+            for c in range(n_clusters):
+                logs[n_logs + c] = 1.0 + value / terms[first, begin + c]
+            if own >= 0:
+                shape = prior[first] + statistics[own, first + 1] - value
+                rate = prior[first + 1] + statistics[own, first] - 1.0
+                own_density += _count_density(shape, rate, value)
+            n_logs += n_clusters
+        elif kind[j] == CATEGORY:
+            level = first + 1 + int(value)
+            for c in range(n_clusters):
+                out[c] += terms[level, begin + c] - terms[first, begin + c]
+            if own >= 0:
+                total = prior[first] + statistics[own, first] - 1.0
+                own_share *= (prior[level] + statistics[own, level] - 1.0) / total
+                if own_share < _LEAST_PRODUCT:
+                    own_density += math.log(own_share)
+                    own_share = 1.0
+        else:
+            for c in range(n_clusters):
+                apart = value - terms[first + _MEAN, begin + c]
+                falling = terms[first + _SLOPE, begin + c] * (apart * apart)
+                out[c] += terms[first + _CONSTANT, begin + c] - falling
+            if own >= 0:
+                apart = value - terms[first + _MEAN, own]
+                own_density += terms[first + _CONSTANT_WITHOUT, own]
+                own_density -= terms[first + _SLOPE_WITHOUT, own] * (apart * apart)
+    take_logs(logs, n_logs)
+    n_logs = 0
+    for j in columns:
+        value = float(rows[i, j])
+        if math.isnan(value) or kind[j] == CATEGORY or kind[j] == FIXED:
+            continue
+        first = start[j]
+        if kind[j] == NUMBER:
+            for c in range(n_clusters):
+                falling = terms[first + _POWER, begin + c] * logs[n_logs + c]
+                out[c] += terms[first + _CONSTANT, begin + c] - falling
+            if own >= 0 and not math.isnan(logs[n_logs + own - begin]):
+                own_density += terms[first + _CONSTANT_WITHOUT, own]
+                own_density += (terms[first + _POWER, own] - 1.0) * logs[n_logs + own - begin]
+        else:
+            same = -log_factorial(value)
+            for c in range(n_clusters):
+                shape = terms[first, begin + c]
+                if shape >= LARGE:
+                    rising = (shape + value - 0.5) * logs[n_logs + c] + stirling_rest(shape + value)
+                else:
+                    rising = log_rising(shape, value)
+                linear = terms[first + 1, begin + c] + (value * terms[first + 2, begin + c] + same)
+                out[c] += rising + linear
+        n_logs += n_clusters
+    if own >= 0:
+        out[own - begin] = own_density + math.log(own_share)
 
 
 @njit(nogil=True, cache=True)
 def _log_predictive(clusters, c, rows, i):
-    density = np.zeros(1)
-    for j in clusters.columns:
-        value = rows[i, j]
-        if not math.isnan(value):
-            predict_cells(clusters, c, c + 1, j, value, density)
+    density = np.empty(1)
+    _predict(clusters, c, c + 1, rows, i, -1, density)
     return density[0]
 
 
 @njit(nogil=True, cache=True)
 def _log_predictive_without(clusters, c, rows, i):
-    total = 0.0
-    for j in clusters.columns:
-        value = rows[i, j]
-        if not math.isnan(value):
-            total += predict_cell_without(clusters, c, j, value)
-    return total
+    density = np.empty(1)
+    _predict(clusters, c, c + 1, rows, i, c, density)
+    return density[0]
 
 
 @njit(nogil=True, cache=True)
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    out[:n_clusters] = 0.0
-    for j in clusters.columns:
-        value = rows[i, j]
-        if not math.isnan(value):
-            predict_cells(clusters, 0, n_clusters, j, value, out)
-    if own >= 0:
-        out[own] = _log_predictive_without(clusters, own, rows, i)
+    _predict(clusters, 0, n_clusters, rows, i, own, out)
 
 
 @njit(nogil=True, cache=True)
@@ -386,6 +330,6 @@ models.implement(
     log_predictive_row=_log_predictive_row,
     log_predictive_without=_log_predictive_without,
     log_marginal=_log_marginal,
-    fill_tables=_fill_tables,
-    log_marginals_together=_log_marginals_together,
+    fill_tables=fill_tables,
+    log_marginals_together=log_marginals_together,
 )

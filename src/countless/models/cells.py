@@ -119,6 +119,7 @@ class BoundCells(BoundModel):
             kind=self.kind,
             start=self.start,
             columns=np.arange(self.n_features),
+            logs=np.empty(self.n_features * room),
         )
 
     def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ class SomeColumns(ClusterModel):
             kind=self.kind,
             start=self.start,
             columns=np.arange(len(self.kind)),
+            logs=np.empty(len(self.kind) * room),
         )
 
     def rows(self) -> np.ndarray:
@@ -97,7 +99,15 @@ class Cells:
             self.kind,
             self.start,
             np.arange(len(self.kind)),
+            np.empty(0),
         )
+
+    def of_rows(self, places: np.ndarray) -> Cells:
+        """Return some rows of the table, with the same hyperparameters."""
+        other = copy.copy(self)
+        other.rows = self.rows[places]
+        other.values = np.ascontiguousarray(other.rows.T)
+        return other
 
     @property
     def n_columns(self) -> int:

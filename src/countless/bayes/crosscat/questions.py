@@ -138,14 +138,15 @@ def draw_rows(
 
 def surprises(tables: Sequence[DrawnTable], rows: np.ndarray) -> np.ndarray:
     """Return minus the log density of each fitted cell given the others of its cluster."""
-    total = np.zeros(rows.shape)
+    total = np.zeros(rows.shape[::-1])
     for table in tables:
         for view in table.views:
-            own = np.zeros((len(rows), len(view.part.columns)))
             clusters = view.part.clusters(len(view.statistics), view.statistics)
-            add_surprises(clusters, view.part.rows(), view.labels, own)
-            total[:, view.part.columns] += own
-    return total / len(tables)
+            own = view.part.rows()
+            for place, j in enumerate(view.part.columns):
+                one = clusters._replace(columns=np.array([place]))
+                add_surprises(one, own, view.labels, total[j])
+    return np.where(np.isnan(rows), np.nan, total.T / len(tables))
 
 
 def similarity(
