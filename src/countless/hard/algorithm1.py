@@ -36,9 +36,8 @@ class Clustering(NamedTuple):
 
 def one_pass(nearest: Nearest, penalty: float, order: str, seed: int) -> None:
     """Assign every row to a mean, and let far ones open clusters."""
-    frame = nearest.rows.frame
-    price = penalty * frame.divergence.scale
-    if nearest.assign(frame.means(nearest.summary), price):
+    price = penalty * nearest.rows.frame.divergence.scale
+    if nearest.settle(price):
         nearest.open(order, seed, price)
     nearest.drop_empty()
 

@@ -59,7 +59,7 @@ class Checkpoint:
             raise ValueError(f"{self._path} is no checkpoint, or a broken one: {error}") from error
         if centers.shape != nearest.centers.shape:
             raise ValueError(f"{self._path} is a broken checkpoint: its centers do not fit")
-        nearest.centers = centers
+        nearest.centers = np.array(centers)
         self._last = saved["n_passes"]
         return Progress(saved["history"], saved["n_passes"])
 

@@ -463,14 +463,13 @@ class DPMeans(
         self.cluster_centers_ = nearest.centers
         self.n_clusters_ = nearest.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
-        self.cluster_weights_, total = frame.floats(nearest.summary)
+        self.cluster_weights_, total = frame.use_up(nearest.summary)
         self.penalty_ = penalty
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
         self.share_computed_ = nearest.n_computed / nearest.n_possible
-        total += self.cluster_weights_[:, None] * frame.origin
         within = found.objective - penalty * self.n_clusters_
         self._stream = resume_stream(self.cluster_weights_, total, within)
         if not found.converged:

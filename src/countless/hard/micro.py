@@ -115,7 +115,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
 def assign_to(rows: Rows, centers: np.ndarray) -> Nearest:
     """Give each row to its nearest center."""
     nearest = Nearest(rows, centers)
-    nearest.assign(centers)
+    nearest.assign()
     return nearest
 
 
@@ -178,7 +178,7 @@ def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jo
         nearest = assign_to(rows, centers)
         nearest.drop_empty()
         for _ in range(PASSES - 1):
-            nearest.assign(rows.frame.means(nearest.summary), local=True)
+            nearest.settle(local=True)
             nearest.drop_empty()
         return rows.frame.means(nearest.summary)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.hard.neighbours import TILE_VALUES, neighbours_of
+from countless.hard.neighbours import neighbours_of
 from countless.hard.opening import find_openers
 from countless.hard.products import Products
 from countless.kernels.assign import (
@@ -23,7 +23,8 @@ from countless.kernels.assign import (
     pick_nearest,
 )
 from countless.kernels.statistics import add_rows, first_rows, move_rows
-from countless.rows import Block, Frame, Rows, Summary
+from countless.rows import Block, Frame, Rows
+from countless.rows.inplace import chunks, keep, reorder, resize
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
@@ -37,7 +38,7 @@ class Pass(NamedTuple):
 
     frame: Frame
     form: Any  # the centers as kernels see them
-    products: Products
+    products: Products | None  # None where all rows look around their own center only
     drift: np.ndarray  # (n_clusters,) how far each center moved
     others: np.ndarray  # (n_clusters,) the farthest that any other center moved
     neighbours: np.ndarray
@@ -55,6 +56,8 @@ class Nearest:
     state
         What the rows' home holds for each row: labels and bounds.
     centers : ndarray of float64 (n_clusters, n_features)
+        While rows look only around their own, those of a float32 table are coarse: float32, as seen
+        from the frame's origin.
     summary : Summary
         What the clusters hold.
     n_changed : int
@@ -66,7 +69,7 @@ class Nearest:
     def __init__(self, rows: Rows, centers: np.ndarray | None = None):
         self.rows = rows
         self.state = rows.hold(FIELDS)
-        self.centers = rows.frame.means(rows.whole) if centers is None else centers
+        self.centers = rows.frame.means(rows.whole) if centers is None else np.array(centers)
         # Every row has the first label.
         self.summary = rows.frame.empty(len(self.centers))
         self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
@@ -84,35 +87,52 @@ class Nearest:
     def n_clusters(self) -> int:
         return len(self.centers)
 
-    def assign(self, centers: np.ndarray, penalty: float = np.inf, *, local: bool = False) -> int:
-        """Move the centers and find each row's nearest; with ``local``, among those near its own.
+    def assign(self) -> None:
+        """Find each row's nearest center."""
+        self._lists = None
+        self._find(np.zeros(self.n_clusters), np.inf, local=False)
 
-        Returns how many rows have a weighted divergence from it that exceeds the penalty; these are
-        marked.
+    def settle(self, penalty: float = np.inf, *, local: bool = False) -> int:
+        """Move the centers to the means of their clusters, and find each row's nearest.
+
+        With ``local`` rows look among those near their own. Returns how many rows have a weighted
+        divergence from the nearest that exceeds the penalty; these are marked.
         """
-        rows, frame = self.rows, self.rows.frame
+        frame = self.rows.frame
         local = local and frame.divergence.is_metric
-        drift = _distances(centers, self.centers)
-        self.centers = centers
         # A local search goes on with its lists while the clusters stay the same.
-        if not (local and self._local and self._lists):
-            self._lists = neighbours_of(rows, centers, local=local)
+        if not (local and self._local):
+            self._lists = None
+        coarse = local and frame.is_single
+        if coarse == self._coarse:
+            drift = self._to_means(np.arange(self.n_clusters))
+        else:
+            drift = np.full(self.n_clusters, np.inf)
+            del self.centers  # first, to have its room
+            self.centers = frame.means(self.summary, coarse=coarse)
+        return self._find(drift, penalty, local=local)
+
+    def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
+        """Find each row's nearest center; each has moved so far since bounds were made."""
+        rows, frame = self.rows, self.rows.frame
+        if self._lists is None:
+            self._lists = neighbours_of(rows, self.centers, local=local)
         neighbours, gaps = self._lists
         listed = drift[neighbours].max(axis=1, initial=0.0)
         others = listed if local else _largest_of_others(drift)
         forget, self._local = self._local and not local, local
-        products = Products(frame, centers)
+        products = None if local else Products(frame, self.centers)
         if np.isfinite(penalty):
             rows.extend(self.state, MARKS)
         message = Pass(
-            frame, frame.centers(centers), products, drift, others, neighbours, gaps,
+            frame, frame.centers(self.centers), products, drift, others, neighbours, gaps,
             local, forget, penalty,
         )  # fmt: skip
         answers = rows.run(assign_block, self.state, message, into=self.summary)
         computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
         self.n_changed = n_changed
         self.n_computed += computed
-        self.n_possible += rows.n_rows * len(centers)
+        self.n_possible += rows.n_rows * self.n_clusters
         return n_far
 
     def open(self, order: str, seed: int, penalty: float) -> None:
@@ -124,11 +144,9 @@ class Nearest:
         rows, frame = self.rows, self.rows.frame
         openers = find_openers(rows, self.state, order, seed, penalty)
         first, n_opened = self.n_clusters, len(openers.row)
-        self.centers = np.vstack([self.centers, openers.centers])
-        room = frame.empty(n_opened)
-        self.summary = Summary(
-            np.append(self.summary.weight, room.weight), np.vstack([self.summary.total, room.total])
-        )
+        resize(self.centers, first + n_opened)
+        self.centers[first:] = openers.centers
+        self.summary.resize(first + n_opened)
         products = Products(frame, openers.centers)
         message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
         changed = rows.run(open_block, self.state, message, into=self.summary)
@@ -143,27 +161,28 @@ class Nearest:
         if not used.all():
             number = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
             self.rows.run(relabel_block, self.state, number, data=False)
-            self.centers = self.centers[used]
-            self.summary = self.summary.take(used)
+            keep(self.centers, used)
+            self.summary.keep(used)
             self._lists = None
             frame = self.rows.frame
             if frame.n_counted < self.rows.n_rows:
                 message = frame.centers(self.centers), Products(frame, self.centers)
                 self.rows.run(rehome_block, self.state, message)
 
-    def adopt(self, change: Relabelling, summary: Summary, ancestor: np.ndarray) -> None:
-        """Take over other clusters: cluster ``c`` came out of the old cluster ``ancestor[c]``.
+    def adopt(self, change: Relabelling, ancestor: np.ndarray) -> None:
+        """Give rows to the clusters that the summary has now.
+
+        Cluster ``c`` came out of the old cluster ``ancestor[c]``. Where there are more than before,
+        old ones stay in their places; where there are fewer, in their order.
 
         A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than
         the largest step. Other rows may now have a part of their old cluster next to them, of which
         nothing is known.
         """
-        centers = self.rows.frame.means(summary)
-        step = _distances(centers, self.centers, ancestor)
+        self._lists = None
+        step = self._to_means(ancestor)
         message = change, np.float32(min(step.max() * (1 + 1e-6), MOST)), step > 0
         self.rows.run(adopt_block, self.state, message, data=False)
-        self.centers, self.summary = centers, summary
-        self._lists = None
 
     def start_from(self, labels: Any) -> None:
         """Take labels for the rows, and make the clusters that they name."""
@@ -184,6 +203,10 @@ class Nearest:
         self.rows.run(take_back_block, self.state, None, data=False)
         self._restart(n_clusters)
 
+    def forget_kept(self) -> None:
+        """Forget the labels remembered."""
+        self.rows.release(self.state, KEPT)
+
     def number_by_appearance(self) -> None:
         """Number clusters in the order in which rows that have weight first show them."""
         k = self.n_clusters
@@ -192,17 +215,40 @@ class Nearest:
         number = np.empty(k, dtype=np.int32)
         number[order] = np.arange(k)
         self.rows.run(relabel_block, self.state, number, data=False)
-        self.centers, self.summary = self.centers[order], self.summary.take(order)
+        for part in (self.centers, *self.summary):
+            reorder(part, order)
         self._lists = None
 
     def _restart(self, n_clusters: int) -> None:
         """Make the clusters that labels name; no bound is known."""
         self.rows.run(forget_bounds, self.state, None, data=False)
-        self.summary = self.rows.frame.empty(n_clusters)
+        self.summary.resize(n_clusters)
+        self.summary.clear()
         self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
-        self.centers = self.rows.frame.means(self.summary)
+        resize(self.centers, n_clusters)
+        self._to_means(np.arange(n_clusters))
         self._local = False
         self._lists = None
+
+    @property
+    def _coarse(self) -> bool:
+        return self.centers.dtype == np.float32
+
+    def _to_means(self, ancestor: np.ndarray) -> np.ndarray:
+        """Move centers to the means; return how far each then is from an old one, rounded up."""
+        frame, before, k = self.rows.frame, self.n_clusters, len(ancestor)
+        if k > before:
+            resize(self.centers, k)
+        step = np.empty(k)
+        parts = chunks(self.centers, k)
+        # No center moves before those that come out of it have been measured.
+        for part in parts if k <= before else reversed(parts):
+            mean = frame.means(self.summary.take(part), coarse=self._coarse)
+            way = np.subtract(mean, self.centers[ancestor[part]], dtype=np.float64)
+            step[part] = np.linalg.norm(way, axis=1) * (1 + 1e-12)
+            self.centers[part] = mean
+        resize(self.centers, k)
+        return step
 
 
 class Relabelling(NamedTuple):
@@ -230,9 +276,10 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
         )  # fmt: skip
     ids = np.flatnonzero(verdict == UNSETTLED)
     labels[ids] = -1
-    limit = np.broadcast_to(np.int64(len(message.drift)), len(ids))
-    far = compare(block, held, ids, message.form, message.products, 0, limit, penalty)
-    verdict[ids[far]] = FAR
+    if message.products is not None:
+        limit = np.full(len(ids), len(message.drift))
+        far = compare(block, held, ids, message.form, message.products, 0, limit, penalty)
+        verdict[ids[far]] = FAR
     with borrow() as sums:
         n_changed = move_rows(block.form, block.weight, before, labels, frame.scale, *sums)
     if np.isfinite(penalty):
@@ -279,7 +326,7 @@ def rehome_block(block: Block, held, message) -> None:
     """Give rows without a cluster, which have no weight, to the nearest."""
     form, products = message
     ids = np.flatnonzero(held["labels"] < 0)
-    limit = np.broadcast_to(np.int64(len(products.slope)), len(ids))
+    limit = np.full(len(ids), len(products.slope))
     compare(block, held, ids, form, products, 0, limit, np.inf)
 
 
@@ -324,17 +371,6 @@ def first_rows_block(block: Block, held, n_clusters: int) -> np.ndarray:
     first = np.full(n_clusters, np.iinfo(np.int64).max)
     first_rows(held["labels"], block.weight, block.start, first)
     return first
-
-
-def _distances(new: np.ndarray, old: np.ndarray, ancestor: np.ndarray | None = None) -> np.ndarray:
-    """Return how far each center is from its ancestor (None: of the same place), rounded up."""
-    ancestor = np.arange(len(new)) if ancestor is None else ancestor
-    distance = np.empty(len(new))
-    step = max(1, TILE_VALUES // max(1, new.shape[1]))
-    for at in range(0, len(new), step):
-        part = slice(at, at + step)
-        distance[part] = np.linalg.norm(new[part] - old[ancestor[part]], axis=1)
-    return distance * (1 + 1e-12)
 
 
 def _largest_of_others(values: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from countless.kernels.assign import MOST
 from countless.rows import Rows
+from countless.rows.inplace import chunks
 
 # Products held at once: what fits the cache.
 TILE_VALUES = 2**17
@@ -18,7 +19,7 @@ LOCAL_NEIGHBOURS = 32
 
 
 def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each center the nearest others and their distances, rounded down.
+    """Return for each center, coarse or not, the nearest others and their distances, rounded down.
 
     The last column of the distances covers all centers that are not listed.
     """
@@ -31,10 +32,12 @@ def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.n
         return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
     # A local search may overlook a center, so it need not look so closely.
     kind = np.float32 if local else np.float64
-    shifted = np.empty(centers.shape, dtype=kind)
-    np.subtract(centers, frame.origin, out=shifted, casting="same_kind")
-    shifted /= kind(frame.unit)
-    square = np.einsum("ij,ij->i", shifted, shifted)
+    seen, unit = centers, frame.unit
+    if centers.dtype != np.float32:
+        seen, unit = np.empty(centers.shape, dtype=kind), 1.0
+        for part in chunks(centers):
+            seen[part] = frame.seen(centers[part]) / frame.unit
+    square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
     error = 4 * (centers.shape[1] + 8) * np.finfo(kind).eps * square.max()
     most = LOCAL_NEIGHBOURS if local else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
     listed = min(most, k - 1)
@@ -42,8 +45,7 @@ def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.n
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     def work(start, stop):
-        squares = shifted[start:stop] @ shifted.T
-        squares *= -2
+        squares = (seen[start:stop] * kind(-2 * unit**-2)) @ seen.T
         squares += square
         squares += square[start:stop, None]
         squares[np.arange(stop - start), np.arange(start, stop)] = np.inf

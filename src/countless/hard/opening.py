@@ -16,6 +16,9 @@ from countless.rows import Block, Rows
 from countless.rows.block import join
 from countless.rows.survey import hash_uniform
 
+# Rows that no cluster opened so far reaches.
+FAR = {"far": (np.bool_, False)}
+
 
 class Openers(NamedTuple):
     """The rows that open clusters, in the order in which they do."""
@@ -48,7 +51,7 @@ def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Op
     """Return the marked rows that open clusters."""
     keys, places, centers = [], [], []
     opened = None
-    rows.extend(state, {"far": (np.bool_, False)})
+    rows.extend(state, FAR)
     while True:
         message = (rows.frame, order, seed, penalty, opened, rows.settle_at_once)
         found = [part for part in rows.run(waiting_block, state, message) if len(part.row)]
@@ -67,6 +70,7 @@ def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Op
         keys.append(key[first[chosen]])
         places.append(row[first[chosen]])
         centers.append(opened)
+    rows.release(state, FAR)
     return Openers(np.concatenate(keys), np.concatenate(places), np.vstack(centers))
 
 

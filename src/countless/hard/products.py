@@ -9,12 +9,14 @@ P.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from countless.hard.neighbours import TILE_VALUES
 from countless.rows import Block, Frame
+from countless.rows.inplace import chunks
 
 # Rows enough to make a matrix product worth its preparation.
 LEAST_TILE_ROWS = 64
@@ -48,18 +50,12 @@ class Products:
 
     def __init__(self, frame: Frame, centers: np.ndarray, *, sketch: bool = True):
         self.frame = frame
-        self.unit, self.slope, self.offset = frame.product_form(centers)
-        self.basis = self._few_directions() if sketch and frame.by_differences else None
-        self.outside = 0.0  # the farthest that a center lies outside the span of the basis
-        if self.basis is not None:
-            self.slope = np.concatenate(
-                [
-                    _seen(self.slope[at : at + MANY_CENTERS], self.basis)
-                    for at in range(0, len(self.slope), MANY_CENTERS)
-                ]
-            )
-            self.outside = float(self.slope[:, -1].max()) / 2
-            self.basis = self.basis.astype(np.float32)
+        basis = _few_directions(frame, centers) if sketch and frame.by_differences else None
+        seen_by = None if basis is None else partial(_seen, basis=basis)
+        self.unit, self.slope, self.offset = frame.product_form(centers, seen_by)
+        self.basis = None if basis is None else basis.astype(np.float32)
+        # The farthest that a center lies outside the span of the basis.
+        self.outside = 0.0 if basis is None else float(self.slope[:, -1].max()) / 2
         self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
         # SciPy's sparse product would copy a transposed view at every call.
         self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else None
@@ -97,26 +93,26 @@ class Products:
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)
 
-    def _few_directions(self) -> np.ndarray | None:
-        """Return the main directions of the centers, if few hold nearly all of their variance."""
-        if len(self.slope) < max(MANY_CENTERS, 2 * self.frame.n_features):
-            return None
-        scatter = np.zeros((self.frame.n_features, self.frame.n_features))
-        for at in range(0, len(self.slope), MANY_CENTERS):
-            part = self.slope[at : at + MANY_CENTERS].astype(np.float64)
-            scatter += part.T @ part
-        spread, directions = np.linalg.eigh(scatter)
-        outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
-        n_directions = int(np.count_nonzero(~outside))
-        if FEWER * (n_directions + 1) > self.frame.n_features:
-            return None
-        return directions[:, -n_directions:]
+
+def _few_directions(frame: Frame, centers: np.ndarray) -> np.ndarray | None:
+    """Return the main directions of the centers, if few hold nearly all of their variance."""
+    if len(centers) < max(MANY_CENTERS, 2 * frame.n_features):
+        return None
+    scatter = np.zeros((frame.n_features, frame.n_features))
+    for part in chunks(centers):
+        seen = frame.seen(centers[part]) / frame.unit
+        scatter += seen.T @ seen
+    spread, directions = np.linalg.eigh(scatter)
+    outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
+    n_directions = int(np.count_nonzero(~outside))
+    if FEWER * (n_directions + 1) > frame.n_features:
+        return None
+    return directions[:, -n_directions:]
 
 
 def _seen(slope: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return what a basis sees of centers, in float64 so that only the rest of a row is rounded."""
-    slope = slope.astype(np.float64)
-    return _with_rest(slope @ basis, np.einsum("ij,ij->i", slope, slope)).astype(np.float32)
+    """Return what a basis sees of centers: where on it they are, and how far from it."""
+    return _with_rest(slope @ basis, np.einsum("ij,ij->i", slope, slope))
 
 
 def _with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:

@@ -45,8 +45,8 @@ DEEP_FACTOR = 4
 DEEP_CLUSTERS = 256
 VENTURE_PASSES = 4
 # Halves take at most one part in so many of the table's room, in so many goes.
-HALVING_ROOM = 64
-MOST_HALVINGS = 4
+HALVING_ROOM = 256
+MOST_HALVINGS = 16
 # Gains below this share of the objective are rounding.
 ROUNDING = 1e-12
 
@@ -73,13 +73,14 @@ class Refiner:
     def settle_rows(self, *, local: bool = False) -> bool:
         """Move rows to their nearest center and centers to their mean; tell if a label changed."""
         self.n_passes += 1
-        self.nearest.assign(self.frame.means(self.nearest.summary), local=local)
+        self.nearest.settle(local=local)
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
     def split(self, price: float | None = None) -> int:
         """Split clusters that gain more than the price (None: the penalty); return how many."""
         price = self.penalty if price is None else price
+        self.nearest.forget_lists()
         cluster, farthest = worth_halving(self.nearest, price)
         # Some clusters at a time where those of all would take much room.
         room = max(1, self.frame.n_bytes // (HALVING_ROOM * 8 * self.frame.n_features))
@@ -98,16 +99,17 @@ class Refiner:
             new_label = np.arange(k, dtype=np.int32)
             far_label = new_label.copy()
             far_label[split] = k + np.arange(n_new)
-            summary = self.frame.empty(k + n_new)
-            for new, old, part in zip(summary, self.nearest.summary, far, strict=True):
-                new[:k], new[k:] = old, part
-                new[split] -= part
+            self.nearest.summary.resize(k + n_new)
+            for sums, part in zip(self.nearest.summary, far, strict=True):
+                sums[k:] = part
+                sums[split] -= part
             ancestor = np.append(np.arange(k), split)
-            self.nearest.adopt(Relabelling(new_label, far_label), summary, ancestor)
+            self.nearest.adopt(Relabelling(new_label, far_label), ancestor)
         return n_new
 
     def merge(self) -> int:
         """Merge pairs of clusters for as long as that pays; return how many."""
+        self.nearest.forget_lists()
         summary, k = self.nearest.summary, self.n_clusters
         label = np.arange(k, dtype=np.int32)
         heir = np.arange(k)
@@ -122,11 +124,11 @@ class Refiner:
             stays[gone] = False
             number = np.cumsum(stays, dtype=np.int32) - 1
             number[gone] = number[kept]
-            label, heir, summary = number[label], heir[stays], summary.take(stays)
-            self.nearest.summary = summary
+            label, heir = number[label], heir[stays]
+            summary.keep(stays)
         n_merged = k - len(heir)
         if n_merged:
-            self.nearest.adopt(Relabelling(label), summary, heir)
+            self.nearest.adopt(Relabelling(label), heir)
         return n_merged
 
     def venture(self, price: float, enough: int, *, local: bool) -> bool:
@@ -191,13 +193,13 @@ class Refiner:
             labels = np.array([moved[place] for place in places], dtype=np.int32)
             same = np.arange(self.n_clusters, dtype=np.int32)
             change_ = Relabelling(same, None, places, labels)
-            self.nearest.adopt(
-                change_, Summary(np.array(weight), np.array(total)), np.array(ancestor)
-            )
+            self.nearest.summary = Summary(np.array(weight), np.array(total))
+            self.nearest.adopt(change_, np.array(ancestor))
         return len(moved)
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
+        self.nearest.forget_kept()
         self.settle_rows()
         return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import dask.array as da
@@ -90,6 +91,11 @@ class ClusterRows(Rows):
             state.parts = self._map(_new, state.parts, sizes, [new] * len(sizes))
             state.fields |= new
 
+    def release(self, state: State, fields: Fields) -> None:
+        names = [name for name in fields if state.fields.pop(name, None)]
+        if names:
+            state.parts = self._map(_without, state.parts, [names] * len(self.spans))
+
     def put(self, state: State, name: str, values: Any) -> None:
         if not is_dask(values):
             parts = [values[start:stop] for start, stop in self.spans]
@@ -112,8 +118,8 @@ class ClusterRows(Rows):
         return da.concatenate(arrays)
 
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
-        # A task gives the message, so that it, too, can be had again.
-        told = _task(_give)(message)
+        # A task gives the message, so that it, too, can be had again; a copy, because centers move.
+        told = _task(_give)(deepcopy(message))
         n_chunks = len(self.spans)
         taken = self._tasks(
             _take_step,
@@ -208,6 +214,10 @@ def _new(held: Held, n_rows: int, fields: Fields) -> Held:
         if name not in held
     }
     return {**held, **new}
+
+
+def _without(held: Held, names: list[str]) -> Held:
+    return {name: values for name, values in held.items() if name not in names}
 
 
 def _put(held: Held, name: str, values: Any) -> Held:

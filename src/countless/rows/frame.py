@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.kernels.rows import Linear, Points, Scale
+from countless.kernels.rows import Linear, Points, Scale, Seen
 from countless.kernels.statistics import gather
 from countless.rows.block import Block
+from countless.rows.inplace import chunks, keep, resize
 
 # Whole numbers below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
-# Values that are turned into floats at once.
-CHUNK_VALUES = 2**16
 
 
 class Summary(NamedTuple):
@@ -48,6 +47,21 @@ class Summary(NamedTuple):
     def take(self, clusters: np.ndarray | slice) -> Summary:
         """Return some of the clusters."""
         return Summary(self.weight[clusters], self.total[clusters])
+
+    def resize(self, n_clusters: int) -> None:
+        """Make room for more clusters, that hold nothing, or forget the last."""
+        for part in self:
+            resize(part, n_clusters)
+
+    def keep(self, stays: np.ndarray) -> None:
+        """Forget the clusters that are not marked."""
+        for part in self:
+            keep(part, stays)
+
+    def clear(self) -> None:
+        """Take everything out of the clusters."""
+        for part in self:
+            part.fill(0)
 
     @property
     def n_bytes(self) -> int:
@@ -90,6 +104,7 @@ class Frame(NamedTuple):
     origin: np.ndarray  # (n_features,)
     unit: float = 1.0
     total_cost: float = 0.0  # the weighted sum of the rows' own parts of the divergence
+    is_single: bool = False  # whether rows are float32, dense, of a size that float32 can square
 
     @property
     def by_differences(self) -> bool:
@@ -112,23 +127,39 @@ class Frame(NamedTuple):
         """Return weights and totals about the origin as numbers."""
         return Sums(self.weights(summary), summary.total * self.step)
 
+    def use_up(self, summary: Summary) -> Sums:
+        """Return weights and totals in the table's own coordinates, in the summary's room."""
+        weight, total = self.weights(summary), summary.total.view(np.float64)
+        for part in chunks(total):
+            total[part] = summary.total[part] * self.step + weight[part, None] * self.origin
+        return Sums(weight, total)
+
     def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
         """Return rows seen from the origin in steps, as kernels round them: one cluster each."""
         total = np.rint(weight[:, None] * points * (1.0 / self.step))
         return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
 
-    def means(self, summary: Summary) -> np.ndarray:
-        """Return the best center of each cluster, in the table's own coordinates."""
-        means = np.empty(summary.total.shape)
-        for part in self._chunks(len(means)):
-            means[part] = self.divergence.means(*self.floats(summary.take(part)))
-            means[part] += self.origin
+    def means(self, summary: Summary, *, coarse: bool = False) -> np.ndarray:
+        """Return the best center of each cluster, in the table's own coordinates.
+
+        Coarse ones are as seen from the origin, in float32.
+        """
+        means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
+        for part in chunks(means):
+            seen = self.divergence.means(*self.floats(summary.take(part)))
+            means[part] = seen if coarse else seen + self.origin
         return means
+
+    def seen(self, centers: np.ndarray) -> np.ndarray:
+        """Return centers, coarse or not, as seen from the origin, in float64."""
+        if centers.dtype == np.float32:
+            return centers.astype(np.float64)
+        return centers - self.origin
 
     def energy(self, summary: Summary) -> np.ndarray:
         """Return each cluster's share of the objective beyond its rows' own costs."""
         energy = np.empty(len(summary.weight))
-        for part in self._chunks(len(energy)):
+        for part in chunks(summary.total):
             energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
         return energy
 
@@ -140,15 +171,17 @@ class Frame(NamedTuple):
             energy = self.energy(summary)
         else:
             energy = np.empty(len(centers))
-            for part in self._chunks(len(centers)):
+            for part in chunks(centers):
                 weight, total = self.floats(summary.take(part))
-                slope, offset = self.divergence.slope_offset(centers[part] - self.origin)
+                slope, offset = self.divergence.slope_offset(self.seen(centers[part]))
                 energy[part] = weight * offset - np.einsum("ij,ij->i", total, slope)
         return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
 
-    def centers(self, values: np.ndarray) -> Points | Linear:
-        """Return centers in the form that kernels compare rows with."""
-        return Points(values) if self.by_differences else self.linear(values)
+    def centers(self, values: np.ndarray) -> Points | Seen | Linear:
+        """Return centers, coarse or not, in the form that kernels compare rows with."""
+        if not self.by_differences:
+            return self.linear(values)
+        return Seen(values, self.origin) if values.dtype == np.float32 else Points(values)
 
     def linear(self, values: np.ndarray) -> Linear:
         """Return the linear form of centers."""
@@ -156,20 +189,28 @@ class Frame(NamedTuple):
         scale = self.divergence.scale
         return Linear(scale * slope, scale * offset)
 
-    def product_form(self, values: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit."""
+    def product_form(
+        self, values: np.ndarray, sketch: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit.
+
+        With a sketch, that is what it makes of slopes.
+        """
         if not self.by_differences:
             linear = self.linear(values)
             return 1.0, linear.slope, linear.offset
-        chunks = self._chunks(len(values))
-        largest = [np.abs(values[part] - self.origin).max() for part in chunks]
+        parts = chunks(values)
+        largest = [np.abs(self.seen(values[part])).max() for part in parts]
         unit = max(self.unit, *largest, 0.0)
-        slope = np.empty(values.shape, dtype=np.float32)
+        slope = np.empty((len(values), 0), dtype=np.float32)
         offset = np.empty(len(values), dtype=np.float32)
-        for part in chunks:
-            seen = (values[part] - self.origin) / unit
+        for part in parts:
+            seen = self.seen(values[part]) / unit
             offset[part] = np.einsum("ij,ij->i", seen, seen)
-            slope[part] = 2.0 * seen
+            found = 2.0 * seen if sketch is None else sketch(2.0 * seen)
+            if part.start == 0:
+                slope = np.empty((len(values), found.shape[1]), dtype=np.float32)
+            slope[part] = found
         return unit, slope, offset
 
     def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
@@ -186,10 +227,6 @@ class Frame(NamedTuple):
         gather(block.table[block.offset :], ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
-
-    def _chunks(self, n_clusters: int) -> list[slice]:
-        step = max(1, CHUNK_VALUES // self.n_features)
-        return [slice(at, min(at + step, n_clusters)) for at in range(0, n_clusters, step)]
 
 
 def power_of_two(value: Any) -> Any:

@@ -77,6 +77,10 @@ class Rows(ABC):
         """Hold more for every row, unless it is held already."""
 
     @abstractmethod
+    def release(self, state: Any, fields: Fields) -> None:
+        """Hold these no more."""
+
+    @abstractmethod
     def put(self, state: Any, name: str, values: Any) -> None:
         """Hold these values, one for each row; they are asked for in slices, first to last."""
 
@@ -105,7 +109,8 @@ class Rows(ABC):
 
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
         """Call ``function(*item)`` for every item, here, on threads; return answers in order."""
-        if self._pool is None:
+        items = list(items)
+        if self._pool is None or len(items) == 1:  # a thread takes longer to wake than a call
             return [function(*item) for item in items]
         return list(self._pool.map(lambda item: function(*item), items))
 
@@ -153,6 +158,10 @@ class ThreadedRows(Rows):
         for name, (dtype, fill) in fields.items():
             if name not in state:
                 state[name] = self.allocate(dtype, fill)
+
+    def release(self, state: Held, fields: Fields) -> None:
+        for name in fields:
+            state.pop(name, None)
 
     def put(self, state: Held, name: str, values) -> None:
         for start, stop in self.spans:

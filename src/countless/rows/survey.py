@@ -18,6 +18,8 @@ SAMPLE_ROWS = 1024
 SMALLEST_SHARE = 2.0**12
 # No value is farther from the origin in the frame's unit.
 MOST_UNITS = 2.0**60
+# In units between this and its inverse, squares fit into float32.
+SMALLEST_SINGLE = 2.0**-40
 # The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
 ORIGIN_BITS = 8
 
@@ -90,7 +92,11 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     # Rows without weight may be far beyond the others, but must fit into float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
-    return frame._replace(total_weight=total_weight, unit=float(unit), total_cost=cost), whole
+    single = looks[0].low.dtype == np.float32 and SMALLEST_SINGLE < unit < 1 / SMALLEST_SINGLE
+    frame = frame._replace(
+        total_weight=total_weight, unit=float(unit), total_cost=cost, is_single=bool(single)
+    )
+    return frame, whole
 
 
 def look_at_block(block: Block, held, message) -> Look:
