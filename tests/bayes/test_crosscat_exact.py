@@ -9,11 +9,8 @@ from countless._labels import number_by_appearance
 from countless.bayes.crosscat.anew import split_or_merge_anew
 from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.chain import CrossCatChain
-from countless.bayes.crosscat.columns import (
-    leave_or_return,
-    move_among_views,
-    split_or_merge_views,
-)
+from countless.bayes.crosscat.columns import leave_or_return, move_among_views
+from countless.bayes.crosscat.split import split_or_merge_views
 from countless.bayes.crosscat.view import View, move_rows, propose_rows
 from countless.kernels.crosscat import set_prior
 from countless.models import (

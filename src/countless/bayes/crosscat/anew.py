@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from countless.bayes.crosscat.cells import Cells
-from countless.bayes.crosscat.columns import fresh_view, share_out, views_of
+from countless.bayes.crosscat.pair import Pair, draw_pair, share_out
 from countless.bayes.crosscat.view import View, propose_rows
 from countless.priors import PartitionPrior, Tables
 
@@ -24,43 +24,62 @@ def split_or_merge_anew(
     random: np.random.Generator,
 ) -> list[View]:
     """Propose to split the view of two columns, or to merge their two views."""
-    i, k = random.choice(cells.n_columns, 2, replace=False)
-    view_of = views_of(views, cells.n_columns)
-    a, b = view_of[i], view_of[k]
-    split = bool(a == b)
-    first = views[a]
-    second = fresh_view([k], len(cells.rows), row_prior, random) if split else views[b]
-    columns = first.columns if split else np.union1d(first.columns, second.columns)
-    size, join, opening = column_tables
-    n_fewer = len(views) - (not split)  # views of the state in which they are one
-    if opening[n_fewer] == -np.inf:
+    pair = draw_pair(cells, views, row_prior, column_tables, random)
+    if pair is None:
         return views
-    rest = random.permutation(columns[(columns != i) & (columns != k)])
+    log_mark = np.log1p(-random.random())
+
+    def log_joint(view: View) -> float:
+        log_density = cells.marginals(view.columns, view.labels).sum()
+        return float(view.log_prior() + column_tables.size[len(view.columns)] + log_density)
+
+    def propose_whole(given=None) -> tuple[View, float]:
+        first = pair.first._replace(columns=pair.columns)
+        drawn = propose_rows(cells, pair.columns, first.prior, first.tables, random, given)
+        return first._replace(labels=drawn.labels), drawn.log_chosen
+
+    # The way back is at best certain: most moves are refused before it is looked at.
+    if pair.split:
+        *halves, log_chosen = _halves(cells, pair, column_tables.join, random)
+        log_ratio = pair.log_two - log_joint(pair.first) - log_chosen
+        log_ratio += sum(map(log_joint, halves))
+        if log_mark >= log_ratio or log_mark >= log_ratio + propose_whole(pair.first.labels)[1]:
+            return views
+        return [*halves, *pair.others]
+    whole, log_chosen = propose_whole()
+    log_ratio = log_joint(whole) - log_chosen - pair.log_two
+    log_ratio -= log_joint(pair.first) + log_joint(pair.second)
+    if log_mark >= log_ratio:
+        return views
+    if log_mark >= log_ratio + _halves(cells, pair, column_tables.join, random)[-1]:
+        return views
+    return [whole, *pair.others]
+
+
+def _halves(
+    cells: Cells, pair: Pair, join: np.ndarray, random: np.random.Generator
+) -> tuple[View, View, float]:
+    """Draw two views of the columns of a pair; or judge the two that there are.
+
+    Returns them with the log probability of having drawn them.
+    """
+    i, k, split, first, second, _, rest, *_ = pair
 
     def propose(own, view: View, given=None):
         return propose_rows(cells, np.sort(own), view.prior, view.tables, random, given)
 
-    def gains(labels, others) -> np.ndarray:
-        return np.diff(cells.marginals(rest, np.stack([labels, others])), axis=1)[:, 0]
+    def gains(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        return np.diff(cells.marginals(rest, np.stack([one, two])), axis=1)[:, 0]
 
-    guesses = propose([i], first), propose([k], second)
-    guessed, _ = share_out(gains(guesses[0].labels, guesses[1].labels), join, random)
-    of_first, of_second = np.append(rest[~guessed], i), np.append(rest[guessed], k)
-    drawn = propose(of_first, first, None if split else first.labels)
-    other = propose(of_second, second, None if split else second.labels)
+    guessed, _ = share_out(
+        gains(propose([i], first).labels, propose([k], second).labels), join, random
+    )
+    drawn = propose(np.append(rest[~guessed], i), first, None if split else first.labels)
+    other = propose(np.append(rest[guessed], k), second, None if split else second.labels)
     forced = None if split else np.isin(rest, second.columns)
     follow, log_followed = share_out(gains(drawn.labels, other.labels), join, random, forced)
-    halves = [
+    return (
         first._replace(columns=np.sort(np.append(rest[~follow], i)), labels=drawn.labels),
         second._replace(columns=np.sort(np.append(rest[follow], k)), labels=other.labels),
-    ]
-    whole = propose(columns, first, first.labels if split else None)
-    log_ratio = opening[n_fewer] - size[1] - size[len(columns)] - whole.log_weight
-    log_ratio -= drawn.log_chosen + other.log_chosen + log_followed
-    for half in halves:
-        log_ratio += half.log_prior() + size[len(half.columns)]
-        log_ratio += cells.marginals(half.columns, half.labels).sum()
-    if np.log1p(-random.random()) >= (log_ratio if split else -log_ratio):
-        return views
-    new = halves if split else [first._replace(columns=columns, labels=whole.labels)]
-    return [*new, *(view for v, view in enumerate(views) if v not in (a, b))]
+        drawn.log_chosen + other.log_chosen + log_followed,
+    )

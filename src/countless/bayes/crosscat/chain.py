@@ -12,9 +12,9 @@ from countless.bayes.crosscat.columns import (
     all_labels,
     leave_or_return,
     move_among_views,
-    split_or_merge_views,
     views_of,
 )
+from countless.bayes.crosscat.split import split_or_merge_views
 from countless.bayes.crosscat.start import first_views
 from countless.bayes.crosscat.view import View, move_rows
 from countless.models.cells import BoundCells

@@ -1,12 +1,14 @@
 """Where a chain starts: views built up column by column, then merged while that pays.
 
-Nothing here has to leave the posterior as it is; the chain does.
+Of a long table some rows are enough for that; the others follow. Nothing here has to leave the
+posterior as it is; the chain does.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from countless.bayes.collapsed import Partition, collapsed_sweep
 from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.columns import all_labels, fresh_view, move_among_views
 from countless.bayes.crosscat.view import View, move_rows, propose_rows
@@ -17,6 +19,8 @@ from countless.priors import PartitionPrior, Tables
 TRIAL_SWEEPS, ROW_TRIES = 3, 2
 # Mergers of each view that are tried, those that promise most first.
 PARTNERS = 3
+# Views are found with so many rows at most.
+ENOUGH_ROWS = 2_000
 
 
 def first_views(
@@ -26,6 +30,11 @@ def first_views(
     random: np.random.Generator,
 ) -> list[View]:
     """Return views to start from: columns join them in random order, then views merge."""
+    n_rows = len(cells.rows)
+    if n_rows > ENOUGH_ROWS:
+        some = np.sort(random.choice(n_rows, ENOUGH_ROWS, replace=False))
+        views = first_views(cells.of_rows(some), row_prior, column_tables, random)
+        return [_seat_others(cells, view, some, random) for view in views]
     views = _join_one_by_one(cells, row_prior, column_tables, random)
     while True:
         for _ in range(TRIAL_SWEEPS):
@@ -35,6 +44,18 @@ def first_views(
         if len(merged) == len(views):
             return merged
         views = merged
+
+
+def _seat_others(cells: Cells, view: View, seated: np.ndarray, random: np.random.Generator) -> View:
+    """Return a view of some rows as one of all rows."""
+    part = cells.part(view.columns)
+    rows = part.rows()
+    labels = np.full(len(rows), -1, dtype=np.int32)
+    labels[seated] = view.labels
+    tables = view.prior.tables(len(rows))
+    partition = Partition(labels, view.sizes, part.statistics(rows[seated], view.labels))
+    partition = collapsed_sweep(partition, part, rows, tables, random)
+    return view._replace(labels=partition.labels, tables=tables)
 
 
 def _join_one_by_one(cells, row_prior, column_tables, random) -> list[View]:
