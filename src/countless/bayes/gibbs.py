@@ -21,9 +21,6 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 }
 # Statistics follow rows that come and go; after so many sweeps they are summed afresh.
 SWEEPS_BEFORE_REFRESH = 100
-# Each sweep moves so many hyperparameters of the model, chosen at random: a move costs as much
-# whichever it is, and a wide table has many.
-MOVED_AT_ONCE = 4
 # Splits and merges that are tried after each sweep: more of them while a chain finds its way.
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 
@@ -135,8 +132,9 @@ def move_hyper(
     model: BoundModel, statistics: np.ndarray, free: np.ndarray, random: np.random.Generator
 ) -> BoundModel:
     """Return the model after a move of some of its free hyperparameters, given the clusters."""
-    if len(free) > MOVED_AT_ONCE:
-        free = random.choice(free, MOVED_AT_ONCE, replace=False)
+    at_once = model.moved_at_once
+    if at_once is not None and len(free) > at_once:
+        free = random.choice(free, at_once, replace=False)
     return model.sample_hyper(statistics, random, free)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import digamma
 
 from countless.kernels.models_gaussian import GaussianClusters
+from countless.models import gaussian_hyper
 from countless.models.checks import columns_of, means_and_variances, numbers, per_column, refuse
 from countless.models.hyper import make_hyper
 from countless.models.protocol import BoundModel, Model
@@ -87,6 +88,8 @@ class Gaussian(Model):
 
 class BoundGaussian(BoundModel):
     """The normal-inverse-Wishart model of given columns."""
+
+    moved_at_once = None
 
     def __init__(self, origin, base_scale, hyper):
         self.origin = origin
@@ -173,6 +176,23 @@ class BoundGaussian(BoundModel):
         out[..., d + 2 :] = 0.5 * (self.freedom - freedom[..., None] * share)
         return out
 
+    def sample_hyper(
+        self,
+        statistics: np.ndarray,
+        rng: np.random.Generator,
+        places: np.ndarray | None = None,
+    ) -> BoundModel:
+        """Return the model after one move of each free hyperparameter given these clusters.
+
+        ``places`` names some of them, where not all are to move.
+        """
+        if places is None:
+            places = np.flatnonzero(self.hyper.free)
+        sets = np.atleast_2d(statistics)
+        drawn = gaussian_hyper.draw_parameters(self.clusters(len(sets), sets), rng)
+        state = (self.base_scale, self.origin, self.hyper)
+        return self.with_hyper(gaussian_hyper.move_given(drawn, *state, places, rng))
+
     def draw_parameters(
         self, statistics: np.ndarray, rng: np.random.Generator
     ) -> dict[str, np.ndarray]:
@@ -193,8 +213,10 @@ class BoundGaussian(BoundModel):
 
     def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
         """Draw one row for each set of parameters, in the form that kernels take."""
-        factor = np.linalg.cholesky(parameters["covariance"])
-        noise = np.einsum("cij,cj->ci", factor, rng.standard_normal(parameters["mean"].shape))
+        # Few degrees of freedom draw covariances that rounding has made singular.
+        lengths, axes = np.linalg.eigh(parameters["covariance"])
+        noise = np.sqrt(np.maximum(lengths, 0.0)) * rng.standard_normal(lengths.shape)
+        noise = np.einsum("cij,cj->ci", axes, noise)
         return parameters["mean"] - self.origin + noise
 
     def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:

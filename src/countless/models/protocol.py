@@ -110,10 +110,14 @@ class BoundModel(ClusterModel):
         The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
     n_features, width : int
         How many columns there are, and how many numbers the statistics of a cluster are.
+    moved_at_once : int or None
+        How many hyperparameters a sampler moves in one sweep, chosen at random; None is all of
+        them. A slice costs as much whichever it moves, and a wide table has many.
     """
 
     hyper: Hyper
     n_features: int
+    moved_at_once: int | None = 4
 
     @abstractmethod
     def rows(self, X: Any) -> np.ndarray:
