@@ -36,7 +36,7 @@ from countless.rows.frame import Sums
 ROOM = 16
 # Splits are worth trying at these shares of the penalties, until there is one more global, or so
 # many times as many; passes after the merges that follow.
-BOLD, BOLDER = 0.6, 0.4
+BOLD, BOLDER = 0.7, 0.5
 BOLDER_FACTOR = 1.25
 VENTURE_PASSES = 4
 
