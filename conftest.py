@@ -1,8 +1,32 @@
 """What holds for the tests and for the examples in docstrings."""
 
 import sys
+from functools import wraps
 
 import pytest
+from numba.core.dispatcher import Dispatcher
+
+
+def untraced(function):
+    """Return a function that coverage does not watch, nor what it calls."""
+
+    @wraps(function)
+    def call(*args, **kwargs):
+        trace = sys.gettrace()
+        if trace is None:
+            return function(*args, **kwargs)
+        sys.settrace(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            sys.settrace(trace)
+            (lambda: None)()  # coverage takes over at the next call, and lines may come before it
+
+    return call
+
+
+# Watching numba compile takes half as long again, and coverage is not asked about numba.
+Dispatcher.compile = untraced(Dispatcher.compile)
 
 
 @pytest.fixture(autouse=True)

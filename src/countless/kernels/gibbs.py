@@ -49,7 +49,8 @@ def sweep(
         if may_open and empty == room:
             return visit, log_chosen, log_foretold
         i = order[visit]
-        own = labels[i]
+        # As int64, which other kernels number clusters by: models are compiled for no other.
+        own = np.int64(labels[i])
         # A row that is alone opens its own cluster again, or joins another one.
         alone = own >= 0 and sizes[own] == 1
         opened = own if alone else empty
@@ -71,7 +72,7 @@ def sweep(
             sums[c] = total
         log_total = highest + math.log(total)
         if target.shape[0] > 0:
-            new = target[i]
+            new = np.int64(target[i])
         else:
             mark = random.random() * total
             new = 0
