@@ -30,8 +30,12 @@ SMALL = 512
 FIRST_PAIRS = 8
 # Pairs beyond those asked for, among which a gap is looked for to count above.
 SPARE_PAIRS = 2
+# Vectors that Lanczos keeps at least.
+LEAST_BASIS = 12
 # Lanczos stops at residuals of this share.
 TOLERANCE = 1e-6
+# SuperLU's names of orders of rows: one that keeps factors sparse, and the order given.
+LEAST_DEGREE, NATURAL = "MMD_AT_PLUS_A", "NATURAL"
 # Factors are taken this far above the largest eigenvalue, which is 1.
 BEYOND = 1e-7
 # A factorization whose rounding is larger than this counts nothing.
@@ -89,7 +93,7 @@ class LeadingPairs:
             gaps = self.values[count - 1 : -1] - self.values[count:]
             place = count - 1 + int(gaps.argmax())
             threshold = float(self.values[place : place + 2].mean())
-            if _count_sparse(self.matrix, threshold) == (self.values > threshold).sum():
+            if self._count(threshold) == (self.values > threshold).sum():
                 self._complete_above = threshold
             else:
                 self.above(threshold)
@@ -128,7 +132,8 @@ class LeadingPairs:
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
         start = self._without_found(self._random.standard_normal(n))
-        _, found = eigsh(self._operator(), count, which="LA", v0=start, tol=TOLERANCE)
+        basis = min(n, max(2 * count + 1, LEAST_BASIS))
+        _, found = eigsh(self._operator(), count, which="LA", v0=start, tol=TOLERANCE, ncv=basis)
         found = self._without_found(found)
         # The best pairs within the space that was found, whatever the operator was.
         values, turn = eigh(found.T @ (self.matrix @ found), found.T @ found)
@@ -187,13 +192,25 @@ class LeadingPairs:
     def _factor_beyond(self) -> Any:
         return _factor(_shifted(-self.matrix, 1.0 + BEYOND))
 
+    def _count(self, threshold: float) -> int | None:
+        """Count eigenvalues above a threshold by factors; None where these cannot be trusted."""
+        if not self._bounded:
+            return _count_sparse(self.matrix, threshold)
+        return _count_sparse(self._reordered, threshold, NATURAL)
+
+    @cached_property
+    def _reordered(self) -> Any:
+        """The matrix in the order that keeps factors sparse: it takes half their time to find."""
+        order = np.argsort(self._factor_beyond.perm_c)
+        return self.matrix[order][:, order]
+
     def _check(self, threshold: float) -> tuple[int, float]:
         """Return how many pairs are missing, and the chance that there are more."""
         found = len(self.values)
         if self.n <= SMALL or found == self.n:
             return 0, 0.0
         if self._is_banded:
-            count = _count_sparse(self.matrix, threshold)
+            count = self._count(threshold)
             if count is not None:
                 return max(count - found, 0), 0.0
         missing, chance = self._look_again(threshold)
@@ -244,11 +261,11 @@ def count_above(matrix: Any, threshold: float) -> int:
     return int(sum((part > 0).sum() for part in (diagonal[single], middle + reach, middle - reach)))
 
 
-def _count_sparse(matrix: Any, threshold: float) -> int | None:
+def _count_sparse(matrix: Any, threshold: float, order: str = LEAST_DEGREE) -> int | None:
     """Count eigenvalues above a threshold by sparse factors; None where these cannot be trusted."""
     shifted = _shifted(matrix, -threshold)
     try:
-        factor = _factor(shifted)
+        factor = _factor(shifted, order)
     except RuntimeError:  # SuperLU's word for a pivot of exactly 0
         return None
     # Rows and columns in the same order: then L and U are those of L D L'.
@@ -263,10 +280,10 @@ def _count_sparse(matrix: Any, threshold: float) -> int | None:
     return int((factor.U.diagonal() > 0).sum())
 
 
-def _factor(matrix: Any) -> Any:
+def _factor(matrix: Any, order: str = LEAST_DEGREE) -> Any:
     """Factor a sparse symmetric matrix with pivots from its diagonal."""
     options = {"SymmetricMode": True}
-    return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options=options)
 
 
 def _shifted(matrix: Any, shift: float) -> Any:

@@ -108,7 +108,8 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
         degree = np.where(alone, loop, degree)
     root = np.sqrt(degree)
     if sp.issparse(affinity):
-        matrix = (sp.diags_array(1 / root) @ affinity @ sp.diags_array(1 / root)).tocsr()
+        scaled = affinity.data / np.repeat(root, np.diff(affinity.indptr)) / root[affinity.indices]
+        matrix = sp.csr_array((scaled, affinity.indices, affinity.indptr), affinity.shape)
     else:
         matrix = affinity / root[:, None] / root
     return Form(laplacian, matrix, root, components, float(degree.max()))

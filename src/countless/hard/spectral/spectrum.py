@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
 
 from countless.hard.penalty import Plateau
 from countless.hard.spectral.eigen import SMALL
-from countless.hard.spectral.embedding import unexplained
+from countless.hard.spectral.embedding import first_unexplained, unexplained
 from countless.hard.spectral.laplacian import Form
 
 # A plateau must be wider by this than overtones explain.
@@ -41,6 +40,8 @@ NO_GAP = 1e-9
 # Rows that stand for all when the spectrum of a large graph is looked over, and the slack there.
 FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
 SLACK = 0.1
+# Above so many times what may be left, centers that move do not help.
+NEARLY = 1.3
 
 
 class SpectrumPath:
@@ -190,32 +191,54 @@ def most_clusters(form: Form, affinity: Any, random: np.random.RandomState) -> i
     """
     n = form.matrix.shape[0]
     if n <= SMALL:
-        matrix, root = form.matrix, form.root
+        matrix, root, component = form.matrix, form.root, form.components
         slack, limit = 0.0, n
     else:
-        matrix, root = _gathered(form, affinity, random)
+        matrix, root, component = _gathered(form, affinity, random)
         slack, limit = SLACK, len(root) // SEEDS_A_CLUSTER
-    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
     limit = min(limit, n // ROWS_A_CLUSTER + 1, len(root))
-    values, vectors = eigh(matrix, subset_by_index=(len(root) - limit, len(root) - 1))
-    widths, overtones = plateau_widths(_gaps(values[::-1]))
+    values, vectors = _by_component(matrix, np.asarray(component))
+    widths, overtones = plateau_widths(_gaps(values[:limit]))
     wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + MARGIN - slack)
+    most = (1 + 2 * slack) * MOST_UNEXPLAINED
     for k in wide[::-1]:
-        if unexplained(vectors[:, ::-1][:, :k], root) <= (1 + 2 * slack) * MOST_UNEXPLAINED:
+        # Seldom is there need to move centers: that explains little more.
+        rest = first_unexplained(vectors[:, :k], root)
+        if rest <= most or (rest <= NEARLY * most and unexplained(vectors[:, :k], root) <= most):
             return int(k)
     return 1
 
 
-def _gathered(form: Form, affinity: Any, random: np.random.RandomState) -> tuple[Any, np.ndarray]:
-    """Return the form restricted to vectors that are constant around some rows, and its root."""
+def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all eigenvalues of a graph, descending, and their vectors: those of its components."""
+    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+    order = np.argsort(component, kind="stable")
+    values, vectors = np.empty(len(order)), np.zeros(matrix.shape)
+    end = 0
+    for size in np.bincount(component):
+        start, end = end, end + size
+        some = order[start:end]
+        values[start:end], vectors[some, start:end] = np.linalg.eigh(matrix[np.ix_(some, some)])
+    largest = np.argsort(-values, kind="stable")
+    return values[largest], vectors[:, largest]
+
+
+def _gathered(
+    form: Form, affinity: Any, random: np.random.RandomState
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return the form restricted to vectors that are constant around some rows.
+
+    With it come its root and its components.
+    """
     n = form.matrix.shape[0]
     count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
-    first = np.unique(np.asarray(form.components), return_index=True)[1]
+    component = np.asarray(form.components)
+    first = np.unique(component, return_index=True)[1]
     seeds = np.unique(np.concatenate([random.choice(n, count, replace=False), first]))
     labels = gather_around(affinity, seeds)
     length = np.sqrt(np.bincount(labels, form.root**2))
     columns = sp.csr_array((form.root / length[labels], (np.arange(n), labels)))
-    return columns.T @ (form.matrix @ columns), length
+    return columns.T @ (form.matrix @ columns), length, component[seeds]
 
 
 def gather_around(affinity: Any, seeds: np.ndarray) -> np.ndarray:
