@@ -125,12 +125,13 @@ def _named(answer, question, clusters_type):
     return answer
 
 
-# numba reads the names of arguments, so that each number of them needs a function of its own.
+# numba reads the names of arguments, so that each number of them needs a function of its own. They
+# are inlined: a call that is handed a tuple of arrays counts each of them up and down.
 def _register_for_cluster(question, clusters_type, answer):
     def forward(clusters, c):
         return answer(clusters, c)
 
-    @overload(question)
+    @overload(question, inline="always")
     def choose(clusters, c):
         if _is(clusters, clusters_type):
             return _named(forward, question, clusters_type)
@@ -140,7 +141,7 @@ def _register_for_row(question, clusters_type, answer):
     def forward(clusters, c, rows, i):
         return answer(clusters, c, rows, i)
 
-    @overload(question)
+    @overload(question, inline="always")
     def choose(clusters, c, rows, i):
         if _is(clusters, clusters_type):
             return _named(forward, question, clusters_type)
@@ -156,7 +157,7 @@ def _register_for_clusters(question, clusters_type, answer):
         if own >= 0:
             out[own] = log_predictive_without(clusters, own, rows, i)
 
-    @overload(question)
+    @overload(question, inline="always")
     def choose(clusters, n_clusters, rows, i, own, out):
         if _is(clusters, clusters_type):
             return _named(one_by_one if answer is None else forward, question, clusters_type)
@@ -169,7 +170,7 @@ def _register_for_tables(question, clusters_type, answer):
     def nothing(clusters, tables):
         pass
 
-    @overload(question)
+    @overload(question, inline="always")
     def choose(clusters, tables):
         if _is(clusters, clusters_type):
             return _named(nothing if answer is None else forward, question, clusters_type)
@@ -185,7 +186,7 @@ def _register_for_pairs(question, clusters_type, answer):
             refresh(clusters, 0)
             out[m] = log_marginal(clusters, 0)
 
-    @overload(question)
+    @overload(question, inline="always")
     def choose(clusters, tables, statistics, x, others, n_others, out):
         if _is(clusters, clusters_type):
             return _named(one_by_one if answer is None else forward, question, clusters_type)

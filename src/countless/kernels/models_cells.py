@@ -60,28 +60,33 @@ class CellClusters(NamedTuple):
 # What is done for every cell takes and returns numbers: handing over arrays costs more than a cell.
 @njit(nogil=True, cache=True, error_model="numpy")
 def _number_terms(mean, strength, shape, scale, count, total, squares):
-    """Return the terms of numbers, in their order, from a prior and statistics."""
+    """Return the mean, constant, slope and power of numbers from a prior and statistics."""
     stronger = strength + count
     middle = (strength * mean + total) / stronger
     of_rows = max(squares - 2.0 * middle * total + count * middle * middle, 0.0)
-    inverse = 1.0 / (2.0 * scale + of_rows + strength * (mean - middle) ** 2)
+    double_scale = 2.0 * scale + of_rows + strength * (mean - middle) ** 2
+    slope = stronger / ((stronger + 1.0) * double_scale)
     shape += 0.5 * count
-    slope = stronger / (stronger + 1.0) * inverse
-    constant = log_half_step(shape, slope * _PER_PI)
-    slope_without, constant_without = 0.0, 0.0
-    if count > 0.5:
-        ratio = stronger / (stronger - 1.0)
-        slope_without = ratio * inverse
-        constant_without = log_half_step(shape - 0.5, inverse / ratio * _PER_PI)
-    return middle, constant, slope, constant_without, slope_without, shape + 0.5
+    return middle, log_half_step(shape, slope * _PER_PI), slope, shape + 0.5
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _without_terms(stronger, slope, power):
+    """Return the constant and the slope of numbers given the others of their cluster.
+
+    From the strength that the prior and the cluster have, and the terms given all of it.
+    """
+    without = slope * (stronger + 1.0) / (stronger - 1.0)
+    ratio = (stronger - 1.0) / stronger
+    return log_half_step(power - 1.0, without * ratio * ratio * _PER_PI), without
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _number_density(mean, strength, shape, scale, count, total, squares, value):
     """Return the log density of a value given sums, without terms kept."""
     terms = _number_terms(mean, strength, shape, scale, count, total, squares)
-    falling = math.log(1.0 + terms[_SLOPE] * (value - terms[_MEAN]) ** 2)
-    return terms[_CONSTANT] - terms[_POWER] * falling
+    middle, constant, slope, power = terms
+    return constant - power * math.log(1.0 + slope * (value - middle) ** 2)
 
 
 @njit(nogil=True, cache=True)
@@ -139,17 +144,14 @@ def _refresh_cell(kind, statistics, prior, terms, first, last, c):
     """Recompute the terms of one column of cluster ``c`` from its statistics."""
     count, total = statistics[c, first], statistics[c, first + 1]
     if kind == NUMBER:
+        mean, strength, squares = prior[first], prior[first + 1], statistics[c, first + 2]
         found = _number_terms(
-            prior[first],
-            prior[first + 1],
-            prior[first + 2],
-            prior[first + 3],
-            count,
-            total,
-            statistics[c, first + 2],
+            mean, strength, prior[first + 2], prior[first + 3], count, total, squares
         )
-        for w in range(6):
+        for w in range(3):
             terms[first + w, c] = found[w]
+        terms[first + _POWER, c] = found[3]
+        terms[first + _SLOPE_WITHOUT, c] = math.nan  # found when a row of the cluster asks
     elif kind == FIXED:
         of_fixed = _fixed_terms(prior[first], prior[first + 1], prior[first + 2], count, total)
         for w in range(5):
@@ -198,12 +200,12 @@ def _change(clusters, c, rows, i, sign):
         _refresh_cell(kind[j], statistics, prior, terms, first, last, c)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _add_row(clusters, c, rows, i):
     _change(clusters, c, rows, i, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _remove_row(clusters, c, rows, i):
     _change(clusters, c, rows, i, -1.0)
 
@@ -219,8 +221,9 @@ def _predict(clusters, begin, end, rows, i, own, out):
     statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
     kind, start, columns = clusters.kind, clusters.start, clusters.columns
     logs, n_logs, n_clusters = clusters.logs, 0, end - begin
-    out[:n_clusters] = 0.0
     own_density, own_share = 0.0, 1.0
+    for c in range(n_clusters):
+        out[c] = 0.0
     for j in columns:
         value = float(rows[i, j])
         if math.isnan(value):
@@ -231,6 +234,14 @@ def _predict(clusters, begin, end, rows, i, own, out):
                 apart = value - terms[first + _MEAN, begin + c]
                 logs[n_logs + c] = 1.0 + terms[first + _SLOPE, begin + c] * (apart * apart)
             if own >= 0:
+                if math.isnan(terms[first + _SLOPE_WITHOUT, own]):
+                    found = _without_terms(
+                        prior[first + 1] + statistics[own, first],
+                        terms[first + _SLOPE, own],
+                        terms[first + _POWER, own],
+                    )
+                    terms[first + _CONSTANT_WITHOUT, own] = found[0]
+                    terms[first + _SLOPE_WITHOUT, own] = found[1]
                 apart = value - terms[first + _MEAN, own]
                 share = 1.0 - terms[first + _SLOPE_WITHOUT, own] * (apart * apart)
                 if share < LEAST_SHARE or statistics[own, first] < 1.5:
@@ -308,7 +319,7 @@ def _log_predictive_without(clusters, c, rows, i):
     return density[0]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
     _predict(clusters, 0, n_clusters, rows, i, own, out)
 

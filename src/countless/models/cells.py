@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.kernels.models_cells import FIXED, NUMBER, CellClusters
+from countless.kernels.models_cells import CellClusters
+from countless.kernels.models_cells_marginals import FIXED, NUMBER
 from countless.models.checks import columns_of
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers

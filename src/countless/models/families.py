@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from countless.kernels.models_cells import CATEGORY, COUNT, FIXED, NUMBER
+from countless.kernels.models_cells_marginals import CATEGORY, COUNT, FIXED, NUMBER
 
 Parameters = dict[str, np.ndarray]
 _LOG_2PI = math.log(2.0 * math.pi)

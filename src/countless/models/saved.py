@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.kernels.models_cells import CATEGORY, COUNT
+from countless.kernels.models_cells_marginals import CATEGORY, COUNT
 from countless.models.cells import BoundCells
 from countless.models.gaussian import BoundGaussian, Gaussian
 from countless.models.named import as_model
