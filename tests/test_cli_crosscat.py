@@ -108,6 +108,20 @@ def test_fit_writes_the_labels_of_each_view(table):
         record = json.load(file)
     assert len(record["result"]["views"]) == 2
     assert record["method"]["class"] == "CrossCat"
+    model = "table-clusters/model.zip"
+    done = run("predict", model, path, "--id", "who", "--out", "again.csv")
+    assert done.exit_code == 0, done.output
+    header, *again = read("again.csv")
+    assert header == ["who", "label"]
+    assert np.mean(np.array([line[1] for line in again]) == first) > 0.95
+    refused = run("predict", model, path, "--gaps", "drop")
+    assert refused.exit_code == 2
+    assert "takes gaps as they are" in refused.stderr
+    with open(path) as whole, open("narrow.csv", "w") as narrow:
+        narrow.writelines(line.split(",")[0] + "\n" for line in whole)
+    refused = run("predict", model, "narrow.csv")
+    assert refused.exit_code == 2
+    assert "narrow.csv lacks 5 columns" in refused.stderr
 
 
 @pytest.mark.parametrize(

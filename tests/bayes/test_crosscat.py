@@ -10,6 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from countless import CrossCat
+from countless.bayes.crosscat import start
+from countless.bayes.crosscat.saved import pack, unpack
+from countless.io.errors import InputError
+from countless.io.model_file import load_model, model_bytes, save_model
 
 KINDS = {"d": "count", "h": "count"}
 pytestmark = pytest.mark.filterwarnings("ignore:CrossCat's chains disagree")
@@ -193,6 +197,72 @@ def test_questions_name_what_they_do_not_know(fitted):
         model.similarity([200])
     with pytest.raises(ValueError, match="n_samples"):
         model.sample(0)
+
+
+def test_new_rows_have_groups(fitted):
+    model, frame, _, _ = fitted
+    shares = model.predict_proba(frame)
+    assert shares.shape == (200, model.n_clusters_)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert np.array_equal(model.predict(frame), shares.argmax(axis=1))
+    assert adjusted_rand_score(model.predict(frame), model.labels_) > 0.95
+    # Columns of other views have no say.
+    others = frame.columns.difference(model.views_[0].columns)
+    assert np.array_equal(model.predict_proba(frame.assign(**dict.fromkeys(others))), shares)
+
+
+def test_a_saved_model_answers_alike(fitted, tmp_path):
+    model, frame, _, _ = fitted
+    path, rows = tmp_path / "model.zip", frame.iloc[:20]
+    save_model(path, model)
+    again = load_model(path).estimator
+    assert model_bytes(again) == model_bytes(model)
+    assert again.get_params() == model.get_params()
+    for ask in ("predict", "predict_proba", "score_samples"):
+        assert np.array_equal(getattr(again, ask)(rows), getattr(model, ask)(rows))
+    assert again.impute(rows).table.equals(model.impute(rows).table)
+    assert np.array_equal(again.dependence(), model.dependence())
+    given = {"c": frame["c"].dropna().iloc[0]}
+    drawn = again.sample(3, given=given, random_state=0)
+    assert drawn.tolist() == model.sample(3, given=given, random_state=0).to_numpy().tolist()
+    for ask in (again.similarity, again.surprise, again.resume, again.impute):
+        with pytest.raises(ValueError, match="has no rows of its own"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("columns", lambda names: names[:-1]),
+        ("kinds", lambda kinds: np.roll(kinds, 1)),
+        ("levels", lambda levels: levels[:-1]),
+        ("hyper", lambda hyper: hyper[:, 1:]),
+        ("views", lambda views: views + 1),
+        ("n_clusters", lambda counts: counts * 0),
+        ("weights", lambda weights: -weights),
+        ("statistics", lambda statistics: statistics[:-1]),
+        ("together", lambda together: together[:1]),
+    ],
+)
+def test_a_changed_file_is_refused(fitted, name, change):
+    state = pack(fitted[0].answers())
+    with pytest.raises(ValueError, match="do not fit the rest"):
+        unpack(state | {name: change(state[name])})
+
+
+def test_what_a_file_cannot_hold_is_said():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", 7, "x"]})
+    model = CrossCat(n_chains=1, n_sweeps=2, random_state=0).fit(frame)
+    with pytest.raises(InputError, match="cannot hold column 'b', which is of int and str"):
+        model_bytes(model)
+
+
+def test_long_tables_start_from_some_rows(monkeypatch):
+    monkeypatch.setattr(start, "ENOUGH_ROWS", 60)
+    frame, _, labels = planted(200, seed=3)
+    model = CrossCat(KINDS, n_chains=1, n_sweeps=1, random_state=0).fit(frame)
+    view = next(view for view in model.views_ if "a" in view.columns)
+    assert adjusted_rand_score(view.labels, labels[0]) > 0.8
 
 
 @pytest.mark.filterwarnings("default:CrossCat's chains disagree")

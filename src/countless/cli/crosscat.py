@@ -11,6 +11,7 @@ from .options import Command, data_choices, table_options, with_options
 if TYPE_CHECKING:
     from ..bayes.crosscat.table import Table as CellTable
     from ..io.columns import ColumnFacts
+    from ..io.prepare import Feature, Prepared
     from ..io.table import Table
     from .options import DataChoices
     from .run import Request
@@ -79,24 +80,73 @@ def crosscat_options(command: Command) -> Command:
 
 def read_mixed(choices: "DataChoices") -> MixedTable:
     """Read a table; gaps stay, and columns that say nothing are left out."""
-    import numpy as np
-
-    from ..bayes.crosscat.table import Table as CellTable
     from ..io.columns import examine_columns
     from ..io.table import Numbers
 
     table, roles = choices.read()
     facts = examine_columns(table, roles)
-    cells = {}
-    for name in (column.name for column in facts if column.used):
-        column = table.columns[name]
-        if isinstance(column, Numbers) and name not in roles.categorical:
-            cells[name] = column.values
+    used = [column.name for column in facts if column.used]
+    words = {
+        name
+        for name in used
+        if name in roles.categorical or not isinstance(table.columns[name], Numbers)
+    }
+    return MixedTable(table, facts, cells_of(table, used, words), roles.id)
+
+
+def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
+    """Return some columns as they are, those of words with None for gaps."""
+    import numpy as np
+
+    from ..bayes.crosscat.table import Table as CellTable
+
+    cells = []
+    for name in names:
+        if name in words:
+            column = table.words(name)
+            cells.append(np.array([*column.levels, None], dtype=object)[column.codes])
         else:
-            words = table.words(name)
-            levels = np.array([*words.levels, None], dtype=object)
-            cells[name] = levels[words.codes]
-    return MixedTable(table, facts, CellTable(list(cells), list(cells.values())), roles.id)
+            cells.append(table.numbers(name))
+    return CellTable(names, cells)
+
+
+class ColumnsAsTheyAre(NamedTuple):
+    """In the place of a preparation: what a saved CrossCat takes of a table, gaps and all."""
+
+    names: list[str]
+    words: set[str]
+    group: None = None
+
+    def features(self) -> "list[Feature]":
+        """Return the columns, for errors that name them."""
+        from ..io.prepare import Feature
+
+        return [Feature(name, None, 0.0, 1.0) for name in self.names]
+
+    def apply(self, table: "Table", gaps: str | None) -> "Prepared":
+        """Return the cells of all rows."""
+        import numpy as np
+
+        from ..io.errors import InputError
+        from ..io.prepare import Prepared, check_columns
+
+        if gaps is not None:
+            raise InputError("crosscat takes gaps as they are; leave out --gaps")
+        check_columns(table, self.names)
+        cells: Any = cells_of(table, self.names, self.words)
+        return Prepared(cells, np.arange(table.n_rows), [])
+
+
+def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
+    """Return what an estimator takes of a table, or None where that needs a preparation."""
+    from ..bayes.crosscat.estimator import CrossCat
+
+    if not isinstance(estimator, CrossCat):
+        return None
+    names = [str(name) for name in estimator.column_names_]
+    blocks = estimator.answers().model.blocks
+    words = {names[j] for block in blocks if block.levels is not None for j in block.columns}
+    return ColumnsAsTheyAre(names, words)
 
 
 def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
@@ -204,6 +254,7 @@ def run_crosscat(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table for ``countless fit``, say which views there are, and write labels."""
+    from ..io.model_file import model_bytes
     from ..io.table import counted
     from ..io.write import table_csv, write_directory
     from .run import FILES, run_record
@@ -216,7 +267,7 @@ def run_crosscat(
     header = [mixed.id or "row", *(f"view {v + 1}" for v in range(len(views)))]
     columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
-    files = {"labels.csv": table_csv(header, columns)}
+    files = {"labels.csv": table_csv(header, columns), "model.zip": model_bytes(estimator)}
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

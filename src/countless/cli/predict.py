@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..io.prepare import Preparation
     from ..io.table import Table
+    from .crosscat import ColumnsAsTheyAre
 
 
 @click.command(short_help="Label new rows by a saved model.")
@@ -50,9 +51,9 @@ def predict(model: str, data: str, **options: Any) -> None:
     """
     from ..io.errors import InputError
     from ..io.model_file import load_model
-    from ..io.prepare import CategoricalStep
     from ..io.table import counted, listing
     from ..io.write import check_free_file, write_file
+    from .crosscat import columns_as_they_are
     from .screen import Screen
 
     out: Path | None = options["out"]
@@ -60,14 +61,13 @@ def predict(model: str, data: str, **options: Any) -> None:
         check_free_file(out, options["force"])
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("load", f"loading {model}"):
-        estimator, preparation = load_model(model)
+        estimator, prepared = load_model(model)
+        preparation: Any = prepared or columns_as_they_are(estimator)
     if preparation is None:
         raise InputError(f"{model} was saved without the preparation of a table")
     id_, in_blocks = options["id_"], options["out_of_core"]
-    words = {step.name for step in preparation.steps if isinstance(step, CategoricalStep)}
-    words |= {name for name in (preparation.group, id_) if name}
-    used = [step.name for step in preparation.steps]
-    aside = [name for name in (id_, preparation.group) if name]
+    used, aside = preparation.names, [name for name in (id_, preparation.group) if name]
+    words = preparation.words | set(aside)
     reading = data_reading(data, options)
     with screen.step("read", f"reading {data}"):
         source = reading.open() if in_blocks else None
@@ -107,7 +107,7 @@ class _Predictor:
         screen: Any,
         source: str,
         estimator: Any,
-        preparation: "Preparation",
+        preparation: "Preparation | ColumnsAsTheyAre",
         gaps: str | None,
         id_: str | None,
     ) -> None:

@@ -107,14 +107,18 @@ def model_bytes(estimator: Any, preparation: Preparation | None = None) -> bytes
     kind = kind_of(estimator)
     if kind is None:
         raise InputError(f"{type(estimator).__name__} has no state that a model file can hold")
-    arrays = {name: np.ascontiguousarray(getattr(estimator, name)) for name in kind.arrays}
+    try:
+        state = kind.state(estimator)
+    except ValueError as error:
+        raise InputError(f"{kind.class_name}: {error}") from error
+    arrays = {name: np.ascontiguousarray(state[name]) for name in kind.arrays}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "countless": __version__,
         "kind": kind.class_name,
         "parameters": _plain_parameters(estimator),
-        "values": {name: made(getattr(estimator, name)) for name, made in kind.values.items()},
+        "values": {name: made(state[name]) for name, made in kind.values.items()},
         "arrays": {
             name: {"dtype": str(array.dtype), "shape": list(array.shape)}
             for name, array in arrays.items()
@@ -275,6 +279,10 @@ def _checked_value(name: str, value: Any, kind: Kind) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(word, str) for word in (*value, *value.values()))
+    if isinstance(value, list):
+        return all(isinstance(word, str) for word in value)
     return value is None or isinstance(value, bool | int | float | str)
 
 

@@ -152,6 +152,16 @@ class Preparation:
     dtype: str = "float64"
     group: str | None = None  # the column that tells the data set of each row
 
+    @property
+    def names(self) -> list[str]:
+        """The columns that it takes."""
+        return [step.name for step in self.steps]
+
+    @property
+    def words(self) -> set[str]:
+        """Those of them that are read as text."""
+        return {step.name for step in self.steps if isinstance(step, CategoricalStep)}
+
     def features(self) -> list[Feature]:
         """Return what each column of the matrix stands for."""
         return [feature for step in self.steps for feature in step.features()]
@@ -170,8 +180,7 @@ class Preparation:
         -------
         Prepared
         """
-        if missing := [step.name for step in self.steps if step.name not in table.columns]:
-            raise InputError(f"{table.source} lacks {_columns_named(missing)}")
+        check_columns(table, self.names)
         rows = rows_to_use(table, self.steps, gaps or self.gaps)
         widths = [len(step.features()) for step in self.steps]
         # Filled column by column, so columns lie together until all of them are there.
@@ -261,6 +270,12 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
 def _is_empty(table: Table, name: str) -> bool:
     column = table.columns[name]
     return isinstance(column, Unusable) and column.what == "nothing"
+
+
+def check_columns(table: Table, names: list[str]) -> None:
+    """Raise an error that names the columns that a table lacks."""
+    if missing := [name for name in names if name not in table.columns]:
+        raise InputError(f"{table.source} lacks {_columns_named(missing)}")
 
 
 def _columns_named(names: list[str]) -> str:

@@ -20,9 +20,16 @@ from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.crosscat import questions
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
-from countless.bayes.crosscat.table import column_places, like, one_row, read_table
+from countless.bayes.crosscat.saved import Answers
+from countless.bayes.crosscat.table import (
+    column_places,
+    holds_truth_values,
+    like,
+    one_row,
+    read_table,
+)
+from countless.bayes.predictive import normalised
 from countless.bayes.sampled import Sampled, as_prior, averaged, schedule_of
-from countless.kernels.models_cells import COUNT
 from countless.models import Columns
 from countless.priors.hyper import as_generator
 
@@ -165,7 +172,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         self._random = random
         with report_passes(self, X) as on_pass:
             draws = run_chains(self._chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
-        self._store(X, draws, schedule.burn_in + len(draws[0]) * schedule.thin, stacklevel=5)
+        n_sweeps = int(schedule.burn_in or 0) + len(draws[0]) * schedule.thin
+        self._store(X, draws, n_sweeps, stacklevel=5)
         return self
 
     def resume(self, n_sweeps=100):
@@ -180,7 +188,7 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         -------
         self
         """
-        check_is_fitted(self, "posterior_")
+        self._check_has_rows()
         if not isinstance(n_sweeps, Integral) or n_sweeps < self.thin:
             raise ValueError(f"n_sweeps must be at least thin={self.thin}; got {n_sweeps!r}")
         schedule = Schedule(int(n_sweeps), 0, self.thin)
@@ -191,8 +199,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
 
     def encoded_rows(self):
         """Return the table in numbers: those of categories are the places of sorted levels."""
-        check_is_fitted(self, "posterior_")
-        return self._rows + self._model.origin
+        self._check_has_rows()
+        return self._rows + self._answers.model.origin
 
     def dependence(self):
         """Return how probable it is that two columns belong together.
@@ -202,8 +210,8 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         ndarray of shape (n_features, n_features)
             The share of draws in which they are in one view.
         """
-        check_is_fitted(self, "posterior_")
-        return self.posterior_.dependence()
+        check_is_fitted(self, "n_clusters_")
+        return self._answers.together.copy()
 
     def similarity(self, rows=None, columns=None):
         """Return how alike rows are: how probable it is that they are in one group.
@@ -219,7 +227,7 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         -------
         ndarray of float32, shape (n_rows, n_rows)
         """
-        check_is_fitted(self, "posterior_")
+        self._check_has_rows()
         n_rows = len(self._rows)
         asked = np.arange(n_rows) if rows is None else np.atleast_1d(np.asarray(rows))
         if asked.dtype.kind not in "iu" or ((asked < 0) | (asked >= n_rows)).any():
@@ -246,17 +254,19 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
             and the likeliest category; ``uncertainty`` their standard deviation, or the
             probability that it is another category.
         """
-        tables = self._tables()
         fitted = X is None
+        if fitted:
+            self._check_has_rows()
+        tables = self._tables()
         X = self._given if fitted else X
         table = self._table if fitted else read_table(self, X, reset=False)
-        rows = self._rows if fitted else self._model.rows(table)
+        rows = self._rows if fitted else self._answers.model.rows(table)
         gaps = np.isnan(rows)
         uncertainty = np.full(rows.shape, np.nan)
         columns = list(table.cells)
         for j, guess in questions.guess_cells(tables, rows, gaps, fitted=fitted).items():
             uncertainty[gaps[:, j], j] = guess.uncertainty
-            columns[j] = self._filled(table.cells[j], j, gaps[:, j], guess.value)
+            columns[j] = self._answers.filled(table.cells[j], j, gaps[:, j], guess.value)
         return Imputation(like(X, table.columns, columns), uncertainty)
 
     def sample(self, n_samples=1, given=None, random_state=None):
@@ -277,11 +287,33 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
         tables = self._tables()
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
-        row = self._model.rows(one_row(self.column_names_, given or {}))
+        row = self._answers.model.rows(one_row(self.column_names_, given or {}))
         drawn = questions.draw_rows(tables, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
-        columns = [self._filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])]
-        return like(self._given, self.column_names_, columns)
+        columns = [
+            self._answers.filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])
+        ]
+        return like(getattr(self, "_given", None), self.column_names_, columns)
+
+    def predict(self, X):
+        """Return the group of each row of X in the view of ``labels_``.
+
+        Rows that were fitted may be in another group than their label says, where that is less
+        probable.
+        """
+        return np.argmax(self.predict_proba(X), axis=1)
+
+    def predict_proba(self, X):
+        """Return how probable each group of ``labels_`` is for each row of X.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+            Given that a row is in one of them.
+        """
+        rows = self._rows_of(X)
+        (view,) = self._answers.estimate.views
+        return normalised(view.log_weighted(rows)[:, :-1])
 
     def score_samples(self, X):
         """Return the log of the posterior predictive density of each row of X.
@@ -303,6 +335,7 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
             Minus the log density of the cell given the others of its group, above what is usual in
             its column; NaN for gaps. The mean of a row tells how badly that fits.
         """
+        self._check_has_rows()
         found = questions.surprises(self._tables(), self._rows)
         seen = ~np.isnan(found)
         usual = np.where(seen, found, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
@@ -335,10 +368,21 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
     def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, stacklevel: int) -> None:
         """Keep the draws, and what follows from them."""
         self._given = X
-        self._answers: list[questions.DrawnTable] = []
         self.posterior_ = CrossCatPosterior(draws)
         self.views_ = self.posterior_.point_estimate(self.column_names_, self._random)
         self.labels_, self.n_clusters_ = self.views_[0].labels, self.views_[0].n_clusters
+        columns = column_places(self.column_names_, self.views_[0].columns)
+        best = max(self.posterior_.every(), key=lambda draw: draw.log_joint)
+        prior = best.priors[np.bincount(best.view_of[columns]).argmax()]
+        view = (columns, self.labels_, prior)
+        self._answers = Answers(
+            self._model,
+            self.column_names_,
+            np.array([holds_truth_values(cells) for cells in self._table.cells]),
+            questions.table_of(self._model, self._rows, best.hyper, [view]),
+            [],
+            self.posterior_.dependence(),
+        )
         self.n_iter_ = n_sweeps
         self._judge_chains(stacklevel)
 
@@ -352,35 +396,38 @@ class CrossCat(DensityMixin, ClusterMixin, Sampled):
             "raise n_sweeps, or call resume()"
         )
 
-    def _tables(self) -> list[questions.DrawnTable]:
-        """Return the draws that answers are averaged over, counted once."""
-        check_is_fitted(self, "posterior_")
-        if not self._answers:
-            self._answers = [
-                questions.drawn_table(self._model, self._rows, draw)
-                for draw in averaged(self.posterior_.every())
-            ]
+    def answers(self) -> Answers:
+        """Return all that questions about other rows rest on, for model files."""
+        self._tables()
         return self._answers
 
-    def _rows_of(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "posterior_")
-        return self._model.rows(read_table(self, X, reset=False))
+    def restore(self, answers: Answers, *, named: bool) -> None:
+        """Take the place of the CrossCat whose answers were saved."""
+        self._answers = answers
+        self.column_names_ = answers.names
+        self.n_features_in_ = len(answers.names)
+        self.n_clusters_ = len(answers.estimate.views[0].log_weights) - 1
+        if named:
+            self.feature_names_in_ = np.array(answers.names, dtype=object)
 
-    def _filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray):
-        """Return a column with values, as kernels have them, in the place of its gaps."""
-        block = next(block for block in self._model.blocks if j in block.columns)
-        if block.levels is not None:
-            known = block.levels[values.astype(np.intp)]
-        elif self._model.kind[j] == COUNT:
-            known = np.round(values)
-        else:
-            known = values + self._model.origin[j]
-        if any(isinstance(cell, bool) for cell in self._table.cells[j]):
-            known = known.astype(bool).astype(object)
-        filled = np.empty(len(gaps), dtype=known.dtype)
-        filled[~gaps] = cells[~gaps]
-        filled[gaps] = known
-        return filled
+    def _check_has_rows(self) -> None:
+        check_is_fitted(self, "n_clusters_")
+        if not hasattr(self, "posterior_"):
+            raise ValueError("a model loaded from a file has no rows of its own: give X, or fit")
+
+    def _tables(self) -> list[questions.DrawnTable]:
+        """Return the draws that answers are averaged over, counted once."""
+        check_is_fitted(self, "n_clusters_")
+        if not self._answers.tables:
+            draws = averaged(self.posterior_.every())
+            self._answers.tables.extend(
+                questions.drawn_table(self._model, self._rows, draw) for draw in draws
+            )
+        return self._answers.tables
+
+    def _rows_of(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "n_clusters_")
+        return self._answers.model.rows(read_table(self, X, reset=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,7 +7,7 @@ over draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from countless.bayes.crosscat.cells import SomeColumns
 from countless.bayes.crosscat.chain import Draw
 from countless.kernels.crosscat import add_surprises
 from countless.models.cells import BoundCells
+from countless.priors import PartitionPrior
 
 
 class DrawnView(NamedTuple):
@@ -52,15 +53,26 @@ class DrawnTable(NamedTuple):
 
 def drawn_table(model: BoundCells, rows: np.ndarray, draw: Draw) -> DrawnTable:
     """Return what a draw says of the rows of a table."""
-    own = cast(BoundCells, model.with_hyper(draw.hyper))
-    views = []
-    for v, (labels, prior) in enumerate(zip(draw.labels, draw.priors, strict=True)):
-        part = SomeColumns(own, rows, np.flatnonzero(draw.view_of == v))
+    columns = (np.flatnonzero(draw.view_of == v) for v in range(len(draw.labels)))
+    return table_of(model, rows, draw.hyper, zip(columns, draw.labels, draw.priors, strict=True))
+
+
+def table_of(
+    model: BoundCells,
+    rows: np.ndarray,
+    hyper: np.ndarray,
+    views: Iterable[tuple[np.ndarray, np.ndarray, PartitionPrior]],
+) -> DrawnTable:
+    """Return what hyperparameters and views (columns, labels, prior) say of a table."""
+    own = cast(BoundCells, model.with_hyper(hyper))
+    drawn = []
+    for columns, labels, prior in views:
+        part = SomeColumns(own, rows, columns)
         statistics = part.statistics(part.rows(), labels)
         extended = np.concatenate([statistics, np.zeros((1, part.width))])
         log_weights = prior.log_predictive(np.bincount(labels))
-        views.append(DrawnView(part, labels.astype(np.int64), extended, log_weights))
-    return DrawnTable(own, views)
+        drawn.append(DrawnView(part, labels.astype(np.int64), extended, log_weights))
+    return DrawnTable(own, drawn)
 
 
 def log_densities(tables: Sequence[DrawnTable], rows: np.ndarray) -> np.ndarray:

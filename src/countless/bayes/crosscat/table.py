@@ -90,6 +90,13 @@ def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
     return table
 
 
+def holds_truth_values(cells: np.ndarray) -> bool:
+    """Tell whether a column has True or False where others have 1 and 0."""
+    if cells.dtype != object:
+        return cells.dtype == bool
+    return any(isinstance(cell, bool | np.bool_) for cell in cells)
+
+
 def _without_twins(X: Any) -> Any:
     """Return X, or say which name two of its columns have."""
     names = list(getattr(X, "columns", ()))

@@ -1,7 +1,7 @@
 """The estimators that a model file can hold: their state, its shapes, and how it is put back.
 
-`hard` has those that give one clustering, `bayes` those with a component model, `baselines`
-scikit-learn's.
+`hard` has those that give one clustering, `bayes` those with a component model, `tables` those of
+tables as they are, `baselines` scikit-learn's.
 """
 
 from typing import Any
@@ -12,8 +12,9 @@ from .baselines import BASELINES
 from .bayes import BAYES
 from .hard import HARD
 from .kind import Kind
+from .tables import TABLES
 
-KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *BASELINES)}
+KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *TABLES, *BASELINES)}
 
 
 def kind_of(estimator: Any) -> Kind | None:

@@ -17,7 +17,8 @@ class Kind(NamedTuple):
     ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value;
     what is in a list, ``check`` must look at. It raises ValueError for a state that does not fit
     together or to the parameters, and returns the number of columns the model expects.
-    ``restore`` puts the state into a new estimator.
+    ``restore`` puts the state into a new estimator. ``collect`` makes the state where that is not
+    attributes of the same names.
     """
 
     module: str
@@ -26,10 +27,17 @@ class Kind(NamedTuple):
     values: dict[str, type]
     check: Callable[[Any, State], int]
     restore: Callable[[Any, State], None]
+    collect: Callable[[Any], State] | None = None
 
     def load(self) -> type:
         """Import the class."""
         return getattr(import_module(self.module), self.class_name)
+
+    def state(self, estimator: Any) -> State:
+        """Return what is saved of a fitted estimator."""
+        if self.collect is not None:
+            return self.collect(estimator)
+        return {name: getattr(estimator, name) for name in (*self.arrays, *self.values)}
 
 
 def sizes_of(state: State, shapes: dict[str, str]) -> dict[str, int]:
