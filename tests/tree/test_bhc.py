@@ -285,19 +285,18 @@ def test_a_cut_from_the_bottom_up_would_differ():
     assert cut(children, np.array([2.0, -1.0])).tolist() == [3, 3, 2, 3, 4]
 
 
-def test_tables_are_a_short_cut_only():
+def test_tables_and_pairs_side_by_side_are_short_cuts_only():
     for name in TABLES:
         model, _, leaves = bound(name)
-        n = len(leaves.size)
-        results = []
-        for tables in (model.tables(n), model.tables(n)[:, :2], np.empty((model.width, 0))):
-            together = np.empty(n * (n - 1) // 2)
-            tables = np.ascontiguousarray(tables)
-            fill_pairs(model.clusters(1), tables, leaves.statistics, 0, n, together)
-            results.append(together)
+        statistics = np.vstack([leaves.statistics, leaves.statistics[:4] + leaves.statistics[4:8]])
+        statistics = np.vstack([statistics, statistics[9:11] + statistics[11:], model.empty()])
+        n = len(statistics)
         i, j = np.triu_indices(n, 1)
-        plain = model.log_marginal(leaves.statistics[i] + leaves.statistics[j])
-        for together in results:
+        plain = model.log_marginal(statistics[i] + statistics[j])
+        for n_counts, room in ((9, 4), (2, 32), (0, 1)):
+            tables = np.ascontiguousarray(model.tables(9)[:, :n_counts])
+            together = np.empty(n * (n - 1) // 2)
+            fill_pairs(model.clusters(room), tables, statistics, 0, n, together)
             np.testing.assert_allclose(together, plain, rtol=1e-11, atol=1e-11)
 
 

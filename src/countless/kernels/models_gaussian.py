@@ -13,6 +13,11 @@ from numba import njit
 
 from countless.kernels import models
 from countless.kernels.cholesky import downdate, factorize, squared_length, update
+from countless.kernels.models_gaussian_marginals import (
+    count_term,
+    fill_tables,
+    log_marginals_together,
+)
 
 # After so many rank-one changes a factor is computed afresh from the sums.
 CHANGES_BEFORE_REFRESH = 256
@@ -248,57 +253,10 @@ def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
 
 
 @njit(nogil=True, cache=True)
-def _count_term(clusters, n):
-    """Return what the number of rows alone adds to a log marginal."""
-    d = clusters.mean.shape[1]
-    kappa0, nu0, log_det0 = clusters.prior[0], clusters.prior[1], clusters.prior[2]
-    total = -0.5 * n * d * _LOG_PI + 0.5 * d * math.log(kappa0 / (kappa0 + n))
-    total += 0.5 * nu0 * log_det0
-    for j in range(d):
-        total += math.lgamma(0.5 * (nu0 + n - j)) - math.lgamma(0.5 * (nu0 - j))
-    return total
-
-
-@njit(nogil=True, cache=True)
 def _log_marginal(clusters, c):
     n = clusters.statistics[c, 0]
     spread = 0.5 * (clusters.prior[1] + n) * clusters.terms[_LOG_DET, c]
-    return _count_term(clusters, n) - spread
-
-
-@njit(nogil=True, cache=True)
-def _fill_tables(clusters, tables):
-    for count in range(tables.shape[1]):
-        tables[0, count] = _count_term(clusters, float(count))
-
-
-@njit(nogil=True, cache=True)
-def _log_of_diagonal(factor):
-    """Return the log of the product of the diagonal, with as few logarithms as do not overflow."""
-    total, product = 0.0, 1.0
-    for j in range(factor.shape[0]):
-        product *= factor[j, j]
-        if not 1e-100 < product < 1e100:
-            total += math.log(product)
-            product = 1.0
-    return total + math.log(product)
-
-
-@njit(nogil=True, cache=True)
-def _log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    kappa0, nu0 = clusters.prior[0], clusters.prior[1]
-    prior_mean, prior_scale = clusters.prior_mean, clusters.prior_scale
-    pivots = clusters.prior_pivots
-    sums, mean, factor = clusters.statistics[0], clusters.mean[0], clusters.factor[0]
-    for m in range(n_others):
-        y = others[m]
-        for w in range(sums.shape[0]):
-            sums[w] = statistics[x, w] + statistics[y, w]
-        _set_scale(sums, kappa0, prior_mean, prior_scale, mean, factor)
-        factorize(factor, pivots)
-        n = sums[0]
-        constant = tables[0, int(n)] if n < tables.shape[1] else _count_term(clusters, n)
-        out[m] = constant - (nu0 + n) * _log_of_diagonal(factor)
+    return count_term(clusters, n) - spread
 
 
 models.implement(
@@ -310,6 +268,6 @@ models.implement(
     log_predictive_row=_log_predictive_row,
     log_predictive_without=_log_predictive_without,
     log_marginal=_log_marginal,
-    fill_tables=_fill_tables,
-    log_marginals_together=_log_marginals_together,
+    fill_tables=fill_tables,
+    log_marginals_together=log_marginals_together,
 )

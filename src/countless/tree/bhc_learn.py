@@ -8,11 +8,11 @@ root down the recursion, multiplies the probabilities of merges exactly as ``q_k
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
 from countless._compat import OnPass, ignore_pass
 from countless.models.hyper import Hyper, climb, join_hypers, make_hyper
@@ -21,6 +21,8 @@ from countless.tree.bhc_tree import Evaluation, Leaves, Tree, evaluate, grow_tre
 
 # Nodes that are less likely clusters than this have no part in a gradient.
 NEGLIGIBLE = 1e-14
+# Logs of the least and the largest concentration.
+LOWEST, HIGHEST = math.log(sys.float_info.min), math.log(sys.float_info.max)
 
 
 class Fitted(NamedTuple):
@@ -114,10 +116,10 @@ def learn_hyper(
     hyper = _joint_hyper(model, alpha, usual_alpha)
 
     def log_evidence(value):
-        return evidence_and_gradient(model.with_hyper(value[1:]), math.exp(value[0]), tree)
+        return evidence_and_gradient(model.with_hyper(value[1:]), _exp(value[0]), tree)
 
     value = climb(hyper, log_evidence)
-    return model.with_hyper(value[1:]), math.exp(value[0])
+    return model.with_hyper(value[1:]), _exp(value[0])
 
 
 def evidence_and_gradient(model: BoundModel, alpha: float, tree: Tree) -> tuple[float, np.ndarray]:
@@ -126,9 +128,13 @@ def evidence_and_gradient(model: BoundModel, alpha: float, tree: Tree) -> tuple[
     weights = node_weights(tree, evaluation.log_odds)
     clusters = np.flatnonzero(weights > NEGLIGIBLE)
     slopes = model.log_marginal_gradient(tree.statistics[clusters])
-    expected = alpha * (digamma(alpha + tree.n_rows) - digamma(alpha))
-    by_alpha = weights.sum() - expected
+    by_alpha = weights.sum() - np.sum(alpha / (alpha + np.arange(tree.n_rows)))
     return evaluation.log_evidence, np.append(by_alpha, weights[clusters] @ slopes)
+
+
+def _exp(log_alpha: float) -> float:
+    """Return a concentration that is a number, whatever was given and however far it moved."""
+    return math.exp(min(max(log_alpha, LOWEST), HIGHEST))
 
 
 def _joint_hyper(model: BoundModel, alpha: float, usual_alpha: float) -> Hyper:

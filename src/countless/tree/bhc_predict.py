@@ -19,7 +19,7 @@ from countless.kernels.bhc import add_up
 from countless.models.protocol import BoundModel
 from countless.tree.bhc_tree import Tree, node_weights
 
-# Nodes of less weight than this, and they are most of a tree, are left out.
+# Nodes with less of the rows than this, and they are most of a tree, are left out.
 NEGLIGIBLE = 1e-12
 # Densities that are held at once.
 BLOCK_VALUES = 2**20
@@ -36,12 +36,12 @@ class NodeMixture(NamedTuple):
 def node_mixture(tree: Tree, log_odds: np.ndarray, alpha: float, labels: np.ndarray) -> NodeMixture:
     """Return the mixture that new rows come from, given the cluster of each leaf."""
     n, total = tree.n_leaves, tree.n_rows + alpha
-    weight = node_weights(tree, log_odds) * tree.size / total
-    kept = np.flatnonzero(weight > NEGLIGIBLE)
+    share = node_weights(tree, log_odds) * tree.size / tree.n_rows
+    kept = np.flatnonzero(share > NEGLIGIBLE)
     counts = np.zeros((2 * n - 1, int(labels.max()) + 1))
     counts[np.arange(n), labels] = tree.size[:n]
     add_up(tree.children, counts)
-    weight = np.append(alpha / total, weight[kept])
+    weight = np.append(alpha / total, share[kept] * (tree.n_rows / total))
     return NodeMixture(
         np.vstack([np.zeros(tree.statistics.shape[1]), tree.statistics[kept]]),
         weight / weight.sum(),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, log_expit
+from scipy.special import betaln, gammaln, log_expit
 
 from countless.kernels import bhc as kernels
 from countless.models.protocol import BoundModel
@@ -21,6 +21,10 @@ from countless.rows.home import threads
 
 # Pairs that one task of a thread looks at.
 TASK_PAIRS = 2**16
+# Pairs whose log marginals are found side by side.
+SIDE_BY_SIDE = 128
+# Most nodes have no more rows than this: what their counts add is worth a table.
+FEW_ROWS = 63
 # Trees that compete when all is tried: what share of the log of Gamma(n) guides their merges.
 SHARES = (1.0, 0.75, 0.5)
 # The height of a merge that is as likely as not.
@@ -106,7 +110,8 @@ def grow_tree(
     together = np.empty(n * (n - 1) // 2)
 
     def fill(first: int, last: int) -> None:
-        kernels.fill_pairs(model.clusters(1), tables, leaves.statistics, first, last, together)
+        clusters = model.clusters(SIDE_BY_SIDE)
+        kernels.fill_pairs(clusters, tables, leaves.statistics, first, last, together)
 
     def grow(share: float) -> Tree:
         log_weight = log_weights(alpha, leaves.n_rows, share)
@@ -115,7 +120,8 @@ def grow_tree(
         kernels.odds_of_pairs(together, leaves.size, log_weight, log_sum, odds)
         children = np.empty((n - 1, 2), dtype=np.int64)
         worn = leaves.statistics.copy(), leaves.size.copy()
-        kernels.grow(model.clusters(1), tables, *worn, log_weight, log_sum, odds, children)
+        clusters = model.clusters(SIDE_BY_SIDE)
+        kernels.grow(clusters, tables, *worn, log_weight, log_sum, odds, children)
         return tree_of(children, leaves)._replace(share=share)
 
     with threads(n_threads) as pool:
@@ -128,8 +134,8 @@ def grow_tree(
 def log_marginals(model: BoundModel, statistics: np.ndarray) -> np.ndarray:
     """Return what ``model.log_marginal`` does, without what only predictions need."""
     out = np.empty(len(statistics))
-    none = np.empty((model.width, 0))
-    kernels.fill_marginals(model.clusters(1), none, np.vstack([statistics, model.empty()]), out)
+    places = np.vstack([statistics, model.empty()])
+    kernels.fill_marginals(model.clusters(SIDE_BY_SIDE), model.tables(FEW_ROWS), places, out)
     return out
 
 
@@ -152,7 +158,7 @@ def log_weights(alpha: float, n_rows: int, share: float = 1.0) -> np.ndarray:
 
 def log_normalizer(alpha: float, n_rows: int) -> float:
     """Return the log of the weight of all partitions of so many rows."""
-    return float(gammaln(alpha + n_rows) - gammaln(alpha))
+    return float(gammaln(n_rows) - betaln(alpha, n_rows))  # of no two large numbers alike
 
 
 def evaluate(model: BoundModel, alpha: float, tree: Tree) -> Evaluation:

@@ -27,5 +27,5 @@ class Bundle(ClusterModel):
             found=np.empty((2, room)),
             chosen=np.empty(room, dtype=np.int64),
             tables=self.tables_of_cell,
-            cell=self.cell.clusters(1),
+            cell=self.cell.clusters(room),
         )

@@ -1,0 +1,111 @@
+"""Log marginals of the normal-inverse-Wishart model: what rows count, and many pairs side by side.
+
+Statistics and clusters are laid out as ``models_gaussian.py`` says.
+"""
+
+import math
+
+from numba import njit
+
+_LOG_PI = math.log(math.pi)
+# Rows of ``terms`` in which pairs are worked on.
+_COUNT, _PRODUCT, _LOG = range(3)
+
+
+@njit(nogil=True, cache=True)
+def count_term(clusters, n):
+    """Return what the number of rows alone adds to a log marginal."""
+    d = clusters.mean.shape[1]
+    kappa0, nu0, log_det0 = clusters.prior[0], clusters.prior[1], clusters.prior[2]
+    total = -0.5 * n * d * _LOG_PI + 0.5 * d * math.log(kappa0 / (kappa0 + n))
+    total += 0.5 * nu0 * log_det0
+    for j in range(d):
+        total += math.lgamma(0.5 * (nu0 + n - j)) - math.lgamma(0.5 * (nu0 - j))
+    return total
+
+
+@njit(nogil=True, cache=True)
+def fill_tables(clusters, tables):
+    """Answer ``models.fill_tables``."""
+    for count in range(tables.shape[1]):
+        tables[0, count] = count_term(clusters, float(count))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _set_scales(clusters, statistics, x, others, n):
+    """Find the posterior scales of pairs side by side, and in ``terms`` their numbers of rows.
+
+    As ``models_gaussian.py`` does for one; entry (i, j) of all is one row of ``side_factors``.
+    """
+    d = clusters.mean.shape[1]
+    kappa0, center = clusters.prior[0], clusters.prior_mean
+    count, total, mean = clusters.terms[_COUNT], clusters.side_work, clusters.side_means
+    for m in range(n):
+        count[m] = statistics[x, 0] + statistics[others[m], 0]
+    for j in range(d):
+        for m in range(n):
+            total[j, m] = statistics[x, 1 + j] + statistics[others[m], 1 + j]
+        for m in range(n):
+            mean[j, m] = (kappa0 * center[j] + total[j, m]) / (kappa0 + count[m])
+    for i in range(d):
+        for j in range(i + 1):
+            scale = clusters.side_factors[j * d - j * (j - 1) // 2 + i - j]
+            w = 1 + d + i * (i + 1) // 2 + j
+            start = clusters.prior_scale[i, j]
+            for m in range(n):
+                scale[m] = statistics[x, w] + statistics[others[m], w]
+            for m in range(n):
+                a, b = mean[i, m], mean[j, m]
+                from_rows = scale[m] - total[i, m] * b - a * total[j, m] + count[m] * a * b
+                scale[m] = start + from_rows + kappa0 * (center[i] - a) * (center[j] - b)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _set_log_dets(clusters, n):
+    """Factorize scales side by side, as ``factorize`` does one, for the logs of their pivots."""
+    d = clusters.mean.shape[1]
+    factor, least = clusters.side_factors, clusters.prior_pivots
+    total, product, pivot = (
+        clusters.terms[_LOG],
+        clusters.terms[_PRODUCT],
+        clusters.side_work[0],
+    )
+    total[:n], product[:n] = 0.0, 1.0
+    place = 0
+    for j in range(d):
+        for m in range(n):
+            pivot[m] = max(math.sqrt(max(factor[place, m], 0.0)), least[j])
+        for m in range(n):
+            product[m] *= pivot[m]
+            if not 1e-100 < product[m] < 1e100:  # as few logarithms as do not overflow
+                total[m] += math.log(product[m])
+                product[m] = 1.0
+        for i in range(1, d - j):
+            for m in range(n):
+                factor[place + i, m] /= pivot[m]
+        below = place + d - j
+        for k in range(1, d - j):
+            for i in range(k, d - j):
+                for m in range(n):
+                    factor[below, m] -= factor[place + k, m] * factor[place + i, m]
+                below += 1
+        place += d - j
+    for m in range(n):
+        total[m] += math.log(product[m])
+
+
+@njit(nogil=True, cache=True)
+def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
+    """Answer ``models.log_marginals_together``, for as many pairs at once as have room."""
+    nu0, room = clusters.prior[1], clusters.terms.shape[1]
+    for begin in range(0, n_others, room):
+        n = min(room, n_others - begin)
+        _set_scales(clusters, statistics, x, others[begin : begin + n], n)
+        _set_log_dets(clusters, n)
+        for m in range(n):
+            count = clusters.terms[_COUNT, m]
+            if count < tables.shape[1]:
+                constant = tables[0, int(count)]
+            else:
+                constant = count_term(clusters, count)
+            out[begin + m] = constant - (nu0 + count) * clusters.terms[_LOG, m]
