@@ -171,6 +171,31 @@ def test_an_interruption_keeps_the_draws_so_far():
         stopped_after(5, Schedule(10**9, 10**9 - 1))
 
 
+def test_chains_end_where_they_agree():
+    schedule = Schedule(100, None, 2, looks=(10, 20, 40))
+    chains = [Counter() for _ in range(3)]
+    draws = run_chains(chains, schedule, agree=lambda draws: len(draws[0]) >= 5)
+    assert draws == [[12, 14, 16, 18, 20]] * 3
+    assert {chain.n for chain in chains} == {20}
+
+
+def test_when_chains_end_does_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(sampled, "AGREED_R_HAT", 2.0)
+    monkeypatch.setattr(sampled, "FIRST_LOOK", 12)
+    fitted = [DPMixture(random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)]
+    one, two = (mixture.posterior_ for mixture in fitted)
+    assert np.array_equal(one.log_joint, two.log_joint)
+    n_iter = fitted[0].n_iter_
+    assert n_iter in sampled.schedule_until_agreed(fitted[0]).looks
+    assert one.labels.shape == (4, n_iter - n_iter // 2, len(X))
+    assert all(found.r_hat <= 2.0 for found in one.diagnostics().values())
+
+
+def test_one_chain_has_none_to_agree_with():
+    schedule = sampled.schedule_until_agreed(DPMixture(n_chains=1, burn_in=7))
+    assert schedule == Schedule(sampled.SWEEPS_OF_ONE, 7)
+
+
 def test_a_stream_follows_the_posterior(monkeypatch):
     """Particles without sweeps over kept rows are weighted rightly."""
     monkeypatch.setattr(particles, "N_KEPT", 0)

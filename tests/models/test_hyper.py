@@ -91,6 +91,41 @@ def test_getting_it_right(model):
         assert stats.kstest(scores[::5, place], prior.cdf).pvalue > 1e-4
 
 
+def test_normal_clusters_move_the_hyperparameters_that_are_asked_for():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = Gaussian().bind(X)
+    statistics = model.statistics(model.rows(X), np.arange(40) % 3)
+    for places in ([1], [2], [3, 5], [0, 4]):
+        moved = model.sample_hyper(statistics, np.random.default_rng(1), np.array(places))
+        assert np.flatnonzero(moved.hyper.value != model.hyper.value).tolist() == places
+    given = Gaussian(scale=[[1.0, 0.9], [0.9, 1.0]], mean=0.0).bind(X)
+    moved = given.sample_hyper(statistics, np.random.default_rng(1))
+    assert np.flatnonzero(moved.hyper.value != given.hyper.value).tolist() == [2, 3]
+
+
+def test_a_given_scale_leaves_the_freedom_its_posterior():
+    """Against slices of the marginal density, and a scale that is not diagonal."""
+    X = np.random.default_rng(0).normal(size=(12, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    model = Gaussian(mean=0.0, strength=1.0, scale=[[1.0, 0.9], [0.9, 1.0]]).bind(X)
+    statistics = model.statistics(model.rows(X), np.arange(12) % 4)
+    place = model.hyper.names.index("log (freedom - n_features + 1)")
+    grid = np.linspace(-4, 6, 201)
+    logs = []
+    for at in grid:
+        value = model.hyper.value.copy()
+        value[place] = at
+        joint = model.with_hyper(value).log_marginal(statistics).sum()
+        logs.append(joint + model.hyper.log_prior(value))
+    weights = np.exp(np.array(logs) - max(logs))
+    rng = np.random.default_rng(1)
+    draws = []
+    for _ in range(2000):
+        model = model.sample_hyper(statistics, rng)
+        draws.append(model.hyper.value[place])
+    mean = (grid * weights).sum() / weights.sum()
+    assert np.mean(draws) == pytest.approx(mean, abs=0.1)
+
+
 def test_fitting_finds_what_made_the_rows():
     rng = np.random.default_rng(3)
     labels = np.repeat(np.arange(200), 5)

@@ -23,6 +23,8 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 SWEEPS_BEFORE_REFRESH = 100
 # Splits and merges that are tried after each sweep: more of them while a chain finds its way.
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
+# Among rows without groups, one try less after each second sweep, down to these.
+FEWEST_TRIES = 3
 
 
 class Draw(NamedTuple):
@@ -72,7 +74,7 @@ class PartitionChain:
         self.model, self.believed, self.rows, self.random = model, prior, rows, random
         self._sweep, self._split_merge = SWEEPS[sampler], split_merge
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
-        self._n_swept = 0
+        self.n_swept = 0
         self.partition = partition_of(model, rows, labels)
         self._set_prior(prior.draw_parameters(random))
 
@@ -92,13 +94,13 @@ class PartitionChain:
 
     def move_partition(self) -> None:
         """Draw the cluster of each row in turn, then try splits and merges."""
-        self._n_swept += 1
-        if self._n_swept % SWEEPS_BEFORE_REFRESH == 0:
+        self.n_swept += 1
+        if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self.partition = partition_of(self.model, self.rows, self.partition.labels)
         state = (self.model, self.rows, self.tables, self.random)
         self.partition = self._sweep(self.partition, *state)
         if self._split_merge:
-            n_tries = EARLY_TRIES if self._n_swept <= EARLY_SWEEPS else N_TRIES
+            n_tries = max(FEWEST_TRIES, EARLY_TRIES - self.n_swept // 2)
             self.partition = split_and_merge(self.partition, *state, n_tries)
 
     def move_hyper(self) -> None:

@@ -22,7 +22,7 @@ from countless.bayes.predictive import (
     mixture_of,
     probabilities,
 )
-from countless.bayes.sampled import SampledMixture, as_prior, averaged, posterior_of
+from countless.bayes.sampled import SampledMixture, as_prior, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.models import BoundModel
@@ -54,12 +54,14 @@ class DPMixture(SampledMixture):
         Where chains start: all rows in one cluster, the clusters of `DPMeans`, or a label for each
         row.
     n_chains : int, default=4
-    n_sweeps : int, default=200
-        Sweeps of each chain in all.
+    n_sweeps : int or 'auto', default='auto'
+        Sweeps of each chain in all. 'auto' goes on until the chains agree, R-hat of all that
+        ``converged_`` looks at being at most 1.05 (asked after 50 sweeps, 75, ...), or for
+        1,000 sweeps; one chain, which has none to agree with, makes 200.
     burn_in : int, default=None
-        Of which the first are forgotten; by default half of them.
+        How many of the first are forgotten; by default half of all that were made.
     thin : int, default=1
-        Every so manieth sweep after these is kept.
+        After these, one sweep in so many is kept.
     loss : {'vi', 'binder'}, default='vi'
         What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
     random_state : int, RandomState instance or None, default=None
@@ -116,7 +118,7 @@ class DPMixture(SampledMixture):
         sample_hyper=True,
         init="one",
         n_chains=4,
-        n_sweeps=200,
+        n_sweeps="auto",
         burn_in=None,
         thin=1,
         loss="vi",
@@ -162,7 +164,7 @@ class DPMixture(SampledMixture):
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
             draws = self._draw(bound, rows, schedule, random, on_pass)
-        self._store(bound, rows, draws, schedule, random)
+        self._store(bound, rows, draws, random)
         return self
 
     def partial_fit(self, X, y=None):
@@ -247,7 +249,7 @@ class DPMixture(SampledMixture):
         if self.sampler not in tuple(SWEEPS):
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
-        return self._check_schedule()
+        return self._check_schedule(may_be_auto=True)
 
     def _believed(self) -> PartitionPrior:
         return as_prior("prior", self.prior)
@@ -276,21 +278,23 @@ class DPMixture(SampledMixture):
             )
             for generator in random.spawn(self.n_chains)
         ]
-        return run_chains(chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
+        draws = run_chains(
+            chains, schedule, agree=chains_agree, n_jobs=self.n_jobs, on_pass=on_pass
+        )
+        self.n_iter_ = min(chain.n_swept for chain in chains)
+        return draws
 
     def _store(
         self,
         bound: BoundModel,
         rows: np.ndarray,
         draws: list[list[Draw]],
-        schedule: Schedule,
         random: np.random.Generator,
     ) -> None:
         """Keep the draws, and what follows from them."""
         self.posterior_ = posterior_of(draws, self.thin)
         self.labels_ = self.posterior_.point_estimate(self.loss, random)
         self.n_clusters_ = int(self.labels_.max()) + 1
-        self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         self.prior_ = best.prior

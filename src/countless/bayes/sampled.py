@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from countless._compat import CallbackSupportMixin
 from countless.bayes.chains import Schedule
+from countless.bayes.diagnostics import diagnose
 from countless.bayes.gibbs import Draw, parameters_of
 from countless.bayes.point_estimate import LOSSES
 from countless.bayes.posterior import Posterior
@@ -24,8 +25,12 @@ from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
-# Chains whose R-hat is above this disagree.
+# Chains whose R-hat is above this disagree; they run on until it is below the lower one.
 HIGHEST_R_HAT = 1.1
+AGREED_R_HAT = 1.05
+# Chains that run until they agree are asked after so many sweeps, then after half as many more,
+# and at last end. One chain has nothing to agree with.
+FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 50, 1.5, 1000, 200
 
 
 class Sampled(CallbackSupportMixin, BaseEstimator):
@@ -34,11 +39,13 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
     posterior_: Posterior
     n_iter_: int
 
-    def _check_schedule(self) -> Schedule:
+    def _check_schedule(self, *, may_be_auto: bool = False) -> Schedule:
         """Check the parameters of the chains; return how long they run."""
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {self.loss!r}")
         check_flags(self, "split_merge", "sample_hyper")
+        if may_be_auto and isinstance(self.n_sweeps, str) and self.n_sweeps == "auto":
+            return schedule_until_agreed(self)
         return schedule_of(self)
 
     def _advice(self) -> str:
@@ -108,11 +115,45 @@ def schedule_of(estimator: Any) -> Schedule:
     check_counts(estimator, "n_chains", "n_sweeps", "thin")
     n_sweeps, thin = estimator.n_sweeps, estimator.thin
     burn_in = n_sweeps // 2 if estimator.burn_in is None else estimator.burn_in
+    _check_burn_in(burn_in, n_sweeps, thin)
+    return Schedule(n_sweeps, int(burn_in), thin)
+
+
+def schedule_until_agreed(estimator: Any) -> Schedule:
+    """Check what is kept of chains that run until they agree, and return when they are asked."""
+    check_counts(estimator, "n_chains", "thin")
+    burn_in, thin = estimator.burn_in, estimator.thin
+    most = most_sweeps(estimator)
+    if burn_in is not None:
+        _check_burn_in(burn_in, most, thin)
+    first = max(FIRST_LOOK, 8 * thin, 2 * int(burn_in or 0))
+    looks = []
+    while first < most and estimator.n_chains > 1:
+        looks.append(first)
+        first = int(LOOK_GROWTH * first)
+    return Schedule(most, None if burn_in is None else int(burn_in), thin, tuple(looks))
+
+
+def most_sweeps(estimator: Any) -> int:
+    """Return how many sweeps a chain of an estimator makes at most."""
+    if estimator.n_sweeps != "auto":
+        return estimator.n_sweeps
+    return MOST_SWEEPS if estimator.n_chains > 1 else SWEEPS_OF_ONE
+
+
+def _check_burn_in(burn_in: Any, n_sweeps: int, thin: int) -> None:
     if not isinstance(burn_in, Integral) or not 0 <= int(burn_in) <= n_sweeps - thin:
         raise ValueError(
             f"burn_in must leave a sweep of n_sweeps={n_sweeps} with thin={thin}; got {burn_in!r}"
         )
-    return Schedule(n_sweeps, int(burn_in), thin)
+
+
+def chains_agree(draws: Sequence[Sequence[Draw]]) -> bool:
+    """Tell whether chains agree on k, the log joint density and parameters of the prior."""
+    log_joint = np.array([[draw.log_joint for draw in chain] for chain in draws])
+    n_clusters = np.array([[draw.labels.max() for draw in chain] for chain in draws])
+    numbers = [n_clusters, log_joint, *parameters_of(draws).values()]
+    return all(diagnose(each).r_hat <= AGREED_R_HAT for each in numbers)
 
 
 def as_prior(name: str, prior: Any) -> PartitionPrior:

@@ -41,8 +41,9 @@ _OPTIONS = (
         "--sweeps",
         type=click.IntRange(min=1),
         metavar="N",
-        help="For mixtures and tables: how often each chain draws all clusters. The first half "
-        "is forgotten; Ctrl-C after that keeps what was drawn.",
+        help="For mixtures and tables: how often each chain draws all clusters; by default "
+        "dp-mixture goes on until its chains agree. The first half is forgotten; Ctrl-C after "
+        "that keeps what was drawn.",
     ),
     click.option(
         "--chains",

@@ -114,6 +114,8 @@ class SweepProgress(Listener):
         Told a line after each sweep.
     n_sweeps, n_chains : int
         Sweeps of each chain.
+    at_most : bool
+        Whether chains may end earlier.
     clock : callable
         The time in seconds.
 
@@ -133,10 +135,12 @@ class SweepProgress(Listener):
         *,
         n_sweeps: int,
         n_chains: int,
+        at_most: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.say = say
         self._n_in_all, self._n_chains, self._clock = n_sweeps * n_chains, n_chains, clock
+        self._about = "at most" if at_most else "about"
         self._begun: float | None = None
 
     def on_pass(self, found: Any) -> None:
@@ -150,7 +154,7 @@ class SweepProgress(Listener):
             self._begun = now
         else:
             seconds = (now - self._begun) / (n_done - 1)
-            line += f", about {duration(seconds * (self._n_in_all - n_done))} left"
+            line += f", {self._about} {duration(seconds * (self._n_in_all - n_done))} left"
         self.say(line)
 
 
@@ -206,8 +210,13 @@ def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -
     if not hasattr(estimator, "set_callbacks"):
         return
     if hasattr(estimator, "n_sweeps"):
-        schedule = {"n_sweeps": estimator.n_sweeps, "n_chains": estimator.n_chains}
-        estimator.set_callbacks(SweepProgress(say, **schedule))
+        from ..bayes.sampled import most_sweeps
+
+        n_sweeps, n_chains = most_sweeps(estimator), estimator.n_chains
+        may_end = n_sweeps != estimator.n_sweeps
+        estimator.set_callbacks(
+            SweepProgress(say, n_sweeps=n_sweeps, n_chains=n_chains, at_most=may_end)
+        )
         return
     from ..hard.dp_means import LARGE_TABLE_TOL, SMALL_CELLS, SMALL_ROWS
 

@@ -100,7 +100,8 @@ def _move_strength(count: int, squared: float, hyper: Hyper, value, rng) -> None
 def _move_shape(drawn, precisions, base_scale, hyper, moved, value, rng) -> None:
     """Move the freedom and the scales: one by one, then together where their ridges are long."""
     d = len(base_scale)
-    crossed = base_scale * precisions
+    # Scales are free where none was given, and then the matrix of them is diagonal.
+    traces = np.diagonal(base_scale) * np.diagonal(precisions)
     log_det_base = float(np.linalg.slogdet(base_scale)[1])
     shape = _Shape(d, len(drawn.means), log_det_base, float(drawn.log_dets.sum()))
     every = np.arange(d)
@@ -112,7 +113,7 @@ def _move_shape(drawn, precisions, base_scale, hyper, moved, value, rng) -> None
     if moved.all():
         lines.append((True, every))  # more freedom about the same covariance
     for with_freedom, scales in lines:
-        _move_along(with_freedom, scales, shape, crossed, hyper, value, rng)
+        _move_along(with_freedom, scales, shape, traces, hyper, value, rng)
 
 
 class _Shape(NamedTuple):
@@ -131,24 +132,22 @@ class _Shape(NamedTuple):
         return self.n_clusters * (0.5 * freedom * log_det - gammas) + 0.5 * freedom * self.log_dets
 
 
-def _move_along(with_freedom, scales, shape: _Shape, crossed, hyper: Hyper, value, rng) -> None:
+def _move_along(with_freedom, scales, shape: _Shape, traces, hyper: Hyper, value, rng) -> None:
     """Move some scales by one step, the same in logarithms, and the freedom with them or not."""
     d = shape.d
     places = np.append(scales + d + 2, [d + 1] * with_freedom).astype(int)
     weight = hyper.spread[places] ** -2.0
     curve, slope = float(weight.sum()), float((weight * (value - hyper.center)[places]).sum())
-    stretch = np.exp(0.5 * value[d + 2 :])
-    within = float(stretch[scales] @ crossed[np.ix_(scales, scales)] @ stretch[scales])
-    across = float(stretch[scales] @ crossed[scales] @ stretch) - within
+    half_trace = 0.5 * float(traces[scales] @ np.exp(value[d + 2 + scales]))
     log_freedom, sum_of_scales = float(value[d + 1]), float(value[d + 2 :].sum())
     half_freedom = 0.5 * (math.exp(log_freedom) + d - 1) * shape.n_clusters
 
     def log_joint(step: float) -> float:
         prior = -step * (0.5 * curve * step + slope)
-        trace = within * math.exp(step) + 2.0 * across * math.exp(0.5 * step)
+        trace = half_trace * math.exp(step)
         if with_freedom:
             total = sum_of_scales + len(scales) * step
-            return prior - 0.5 * trace + shape.log_density(log_freedom + step, total)
-        return prior - 0.5 * trace + half_freedom * len(scales) * step
+            return prior - trace + shape.log_density(log_freedom + step, total)
+        return prior - trace + half_freedom * len(scales) * step
 
     value[places] += slice_sample(log_joint, 0.0, rng, WIDTH)
