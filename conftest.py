@@ -1,7 +1,12 @@
 """What holds for the tests and for the examples in docstrings."""
 
+import os
 import sys
 from functools import wraps
+
+# Tests run on all cores already: threads of BLAS wait for each other then, and take many times as
+# long. It reads this when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from numba.core.dispatcher import Dispatcher
