@@ -18,6 +18,7 @@ from countless.hard.spectral.estimator import SpectralDPMeans
 from countless.io.errors import InputError, ModelFileError
 from countless.io.model_file import can_save, load_model, model_bytes, save_model
 from countless.io.prepare import NumericStep, Preparation
+from countless.tree.divisive import DivisiveClustering, LinkageClustering
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(center, 0.3, size=(40, 3)) for center in (-4.0, 0.0, 4.0)])
@@ -37,6 +38,8 @@ SAVABLE = [
     SpectralDPMeans(random_state=0),
     SpectralDPMeans(5.0, kernel="rbf", laplacian=None),
     SpectralDPMeans(1e9, kernel="linear", laplacian=None),
+    DivisiveClustering("bisecting", n_clusters=4),
+    LinkageClustering("complete", metric="cityblock", n_clusters=5),
     KMeans(3, n_init=2, random_state=0),
     *MIXTURES,
 ]
@@ -89,6 +92,8 @@ def test_what_cannot_be_saved_is_refused(tmp_path):
     assert not can_save(KernelDPMeans(1.0, kernel="precomputed").fit(X @ X.T))
     assert not can_save(SpectralDPMeans(kernel="precomputed", laplacian=None).fit(X @ X.T))
     assert not can_save(BisectingKMeans())
+    assert not can_save(DivisiveClustering(metric="precomputed", n_clusters=2).fit(1.0 - np.eye(4)))
+    assert not can_save(DivisiveClustering(metric="mixed", n_clusters=2).fit([[1, "a"], [2, "b"]]))
     with pytest.raises(InputError, match="DBSCAN has no state"):
         save_model(tmp_path / "m.zip", DBSCAN().fit(X))
     with pytest.raises(InputError, match="'init' is a ndarray"):

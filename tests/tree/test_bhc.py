@@ -365,6 +365,19 @@ def test_one_row_and_equal_rows():
     assert same.n_clusters_ == 1
 
 
+@pytest.mark.parametrize(("alpha", "n_clusters"), [(1e300, 12), (5e-324, 1)])
+def test_any_concentration_has_an_answer(alpha, n_clusters):
+    X = RNG.normal(size=(12, 2))
+    model = BayesianHierarchicalClustering(alpha=alpha).fit(X)
+    assert model.n_clusters_ == n_clusters
+    # With so large or small a concentration one partition has all the weight in the prior.
+    labels = np.arange(12) if n_clusters > 1 else np.zeros(12, dtype=int)
+    bound_model = model.model_
+    marginals = bound_model.log_marginal(bound_model.statistics(bound_model.rows(X), labels))
+    assert model.log_evidence_ == pytest.approx(marginals.sum(), rel=1e-9)
+    assert model.predict(X).tolist() == model.labels_.tolist()
+
+
 def test_it_says_when_it_stops_early():
     X, _ = make_blobs(60, centers=3, random_state=1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):

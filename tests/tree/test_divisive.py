@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import DivisiveClustering, LinkageClustering
 from countless.dissimilarity import dissimilarities
+from countless.tree import join
 from countless.tree.diana import diana
 from countless.tree.splits import linkage_of_splits
 from countless.tree.stop import spread_of_merges
@@ -235,6 +236,59 @@ def test_weights_of_columns_scale_them_and_can_be_named(method):
     for table, weights_given in ((X, weights), (frame, {2: 4.0, 1: 0.0})):
         model.set_params(metric_params={"weights": weights_given}).fit(table)
         np.testing.assert_allclose(model.linkage_matrix_, scaled.linkage_matrix_, atol=1e-12)
+
+
+NEAR = {
+    "diana": np.mean,
+    "mst": np.min,
+    "average": np.mean,
+    "weighted": np.mean,
+    "single": np.min,
+    "complete": np.max,
+}
+
+
+@pytest.mark.parametrize("metric", ["cityblock", "precomputed", "mixed"])
+@pytest.mark.parametrize("method", NEAR)
+def test_new_rows_join_the_nearest_cluster(method, metric, monkeypatch):
+    monkeypatch.setattr(join, "BLOCK_VALUES", 100)  # several blocks
+    random = np.random.default_rng(1)
+    X, new = (pd.DataFrame(random.normal(size=(n, 3)), columns=[*"xyz"]) for n in (40, 9))
+    for table in (X, new) if metric == "mixed" else ():
+        table["kind"] = np.where(table["x"] > 0, "a", "b")
+    made = DivisiveClustering if method in ("diana", "mst") else LinkageClustering
+    model = made(method, metric=metric, n_clusters=5)
+    known = metric if metric == "mixed" else "cityblock"
+    between = dissimilarities(X, new, metric=known).T
+    if metric == "precomputed":
+        model.fit(dissimilarities(X, metric=known))
+        found = model.predict(between)
+    else:
+        found = model.fit(X).predict(new)
+    clusters = [np.flatnonzero(model.labels_ == cluster) for cluster in range(5)]
+    near = np.array([NEAR[method](between[:, rows], axis=1) for rows in clusters])
+    np.testing.assert_array_equal(found, near.argmin(axis=0))
+
+
+@pytest.mark.parametrize("model", [DivisiveClustering("bisecting"), LinkageClustering("ward")])
+def test_new_rows_join_the_nearest_mean(model):
+    random = np.random.default_rng(1)
+    X, new = random.normal(size=(40, 3)), random.normal(size=(9, 3))
+    model.set_params(n_clusters=5, metric_params={"weights": [4.0, 1.0, 0.0]}).fit(X)
+    means = np.array([X[model.labels_ == cluster].mean(axis=0) for cluster in range(5)])
+    squares = (new[:, None] - means) ** 2 @ [4.0, 1.0, 0.0]
+    np.testing.assert_array_equal(model.predict(new), squares.argmin(axis=1))
+
+
+def test_new_rows_are_checked():
+    model = LinkageClustering("ward", metric="precomputed", n_clusters=2).fit(1.0 - np.eye(4))
+    with pytest.raises(ValueError, match="'ward' joins rows to means: predict needs rows"):
+        model.predict(np.ones((1, 4)))
+    model = DivisiveClustering(n_clusters=2).fit(np.eye(4))
+    with pytest.raises(ValueError, match="has 3 features"):
+        model.predict(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="row 1, column 0"):
+        model.predict([[0.0, 0.0, 0.0, 0.0], [np.nan, 0.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,10 @@ class Measure:
         self._refuse_strangers(out)
         return out
 
-    def between(self, A: np.ndarray, B: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """Return the dissimilarities of encoded rows with others."""
+    def between(
+        self, A: np.ndarray, B: np.ndarray, n_jobs: int | None = None, first_row: int = 0
+    ) -> np.ndarray:
+        """Return the dissimilarities of encoded rows with others; errors count from the first."""
         out = np.empty((len(A), len(B)), dtype=self.dtype)
         columns, gappy = self._by_column(B)
 
@@ -189,7 +191,7 @@ class Measure:
         places = [(a, b) for a in steps(len(A), TILE) for b in steps(len(B), TILE)]
         with open_threads(n_jobs) as each:
             each(fill, places)
-        self._refuse_strangers(out)
+        self._refuse_strangers(out, first_row)
         return out
 
     @cached_property

@@ -2,159 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
-from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import validate_numbers
-from countless.dissimilarity.pairs import METRICS
-from countless.hard.checks import check_finite
-from countless.hard.parameters import check_counts, is_number
 from countless.hard.penalty import PenaltyPath, penalty_path
+from countless.tree.base import TreeEstimator
 from countless.tree.bisecting import bisecting_tree
 from countless.tree.diana import diana
 from countless.tree.gap import grow_linkage, judged
 from countless.tree.pairs import Pairs
 from countless.tree.spanning import linkage_of_edges, spanning_tree
 from countless.tree.splits import linkage_of_splits
-from countless.tree.stop import by_saving, cut_at_number, cut_from_the_top, spread_of_merges
+from countless.tree.stop import by_saving
 
 # Clusters that bisecting k-means goes down to, and how many times those that are wanted.
 LEAVES, LEAVES_TIMES = 64, 2
-SETTINGS = ("weights", "kinds", "dtype")
 LINKAGES = ("average", "complete", "single", "ward", "weighted")
-
-
-class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
-    """What estimators that cut a tree share: how rows are compared, and where the tree is cut."""
-
-    method: str
-    metric: str
-    metric_params: dict[str, Any] | None
-    n_clusters: int | None
-    max_diameter: float | None
-    max_dissimilarity: float | None
-    random_state: Any
-    n_jobs: int | None
-
-    _methods: tuple[str, ...] = ()
-
-    @with_callbacks
-    def fit(self, X, y=None):
-        """Grow the tree of X, and cut it.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_features)
-            Rows of numbers; columns of any kind, with gaps, for ``'mixed'`` and ``'hamming'``.
-            With ``metric='precomputed'``, dissimilarities of shape (n_samples, n_samples).
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
-        pairs = self._pairs(X)
-        if self.n_clusters is not None and self.n_clusters > pairs.n_rows:
-            raise ValueError(f"n_clusters={self.n_clusters}, and X has {pairs.n_rows} rows")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.converged_ = True
-        with report_passes(self, X) as on_pass:
-            self.linkage_matrix_ = self._grow(pairs, seed)
-            self.labels_ = self._cut(pairs, seed)
-            self.n_clusters_ = int(self.labels_.max()) + 1
-            self.n_iter_ = max(1, pairs.n_rows - 1)
-            on_pass(float(self.linkage_matrix_[-1:, 2].sum()), self.n_clusters_)
-        if not self.converged_:
-            warnings.warn(
-                "a k-means of two clusters did not converge", ConvergenceWarning, stacklevel=2
-            )
-        return self
-
-    def _check_parameters(self) -> None:
-        if self.method not in self._methods:
-            known = ", ".join(repr(name) for name in self._methods)
-            raise ValueError(f"method must be one of {known}; got {self.method!r}")
-        if self.metric not in (*METRICS, "precomputed"):
-            known = ", ".join(repr(name) for name in (*METRICS, "precomputed"))
-            raise ValueError(f"metric must be one of {known}; got {self.metric!r}")
-        if self.n_clusters is not None:
-            check_counts(self, "n_clusters")
-        for name in ("max_diameter", "max_dissimilarity"):
-            value = getattr(self, name)
-            if value is not None and not is_number(value):
-                raise ValueError(f"{name} must be None or a number of at least 0; got {value!r}")
-        stops = ("n_clusters", "max_diameter", "max_dissimilarity")
-        given = [name for name in stops if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"a tree is cut in one place: give {given[0]} or {given[1]}, not both")
-        params = self.metric_params
-        if params is not None and (not isinstance(params, Mapping) or set(params) - set(SETTINGS)):
-            raise ValueError(
-                f"metric_params must be None or a mapping of {', '.join(SETTINGS)}; got {params!r}"
-            )
-        if params and self.metric == "precomputed":
-            raise ValueError("metric_params is for rows; the metric is 'precomputed'")
-
-    def _pairs(self, X) -> Pairs:
-        """Return how different the rows are."""
-        settings = dict(self.metric_params or {})
-        if self.metric in ("mixed", "hamming"):
-            validate_data(self, X, skip_check_array=True)
-            return Pairs.of_rows(X, self.metric, self.n_jobs, **settings)
-        names = list(getattr(X, "columns", []))
-        if names and isinstance(settings.get("weights"), Mapping):
-            place = {name: at for at, name in enumerate(names)}
-            weights = settings["weights"].items()
-            settings["weights"] = {place.get(name, name): weight for name, weight in weights}
-        X = validate_numbers(
-            self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False
-        )
-        check_finite(X)
-        if self.metric == "precomputed":
-            return Pairs.of_matrix(X)
-        return Pairs.of_rows(X, self.metric, self.n_jobs, **settings)
-
-    @abstractmethod
-    def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
-        """Return the tree of these rows."""
-
-    def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
-        """Return the gaps of a tree beside those of structureless data, and that tree."""
-        path = judged(
-            self.linkage_matrix_,
-            lambda cloud: self._grow(cloud, seed),
-            lambda: pairs.clouds(seed),
-            "single" if self.method == "mst" else self.method,
-        )
-        return path, self.linkage_matrix_
-
-    def _cut(self, pairs: Pairs, seed: int) -> np.ndarray:
-        linkage = self.linkage_matrix_
-        if self.n_clusters is not None:
-            return cut_at_number(linkage, self.n_clusters)
-        if self.max_diameter is not None or self.max_dissimilarity is not None:
-            spread = spread_of_merges(linkage, pairs.matrix)
-            if self.max_diameter is not None:
-                return cut_from_the_top(linkage, spread.diameter <= self.max_diameter)
-            return cut_from_the_top(linkage, spread.mean <= self.max_dissimilarity)
-        self.path_, linkage = self._choose(pairs, seed)
-        return cut_at_number(linkage, self.path_.n_clusters)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
 
 
 class DivisiveClustering(TreeEstimator):
@@ -203,6 +65,8 @@ class DivisiveClustering(TreeEstimator):
         Splits of the tree.
     converged_ : bool
         Whether every k-means of bisecting k-means converged.
+    X_fit_, column_weights_ : ndarray or data frame
+        The rows, and what their columns count, that new rows are compared with.
 
     Examples
     --------
@@ -214,6 +78,8 @@ class DivisiveClustering(TreeEstimator):
     4
     >>> DivisiveClustering(n_clusters=2).fit(X).linkage_matrix_.shape
     (119, 4)
+    >>> bool((model.predict(X + 0.01) == model.labels_).all())
+    True
     """
 
     _methods = ("diana", "mst", "bisecting")
@@ -284,7 +150,7 @@ class LinkageClustering(TreeEstimator):
 
     Attributes
     ----------
-    labels_, n_clusters_, linkage_matrix_, path_, n_iter_, converged_
+    labels_, n_clusters_, linkage_matrix_, path_, n_iter_, converged_, X_fit_, column_weights_
         As in `DivisiveClustering`; the tree is SciPy's.
 
     Examples

@@ -1,4 +1,4 @@
-"""Saved estimators that give one clustering: small-variance limits and exemplars."""
+"""Saved estimators that give one clustering: small-variance limits, exemplars and trees."""
 
 from typing import Any
 
@@ -77,6 +77,28 @@ def _check_exemplars(estimator: Any, state: State) -> int:
     return sizes["d"]
 
 
+def _check_tree(estimator: Any, state: State) -> int:
+    from ...dissimilarity.pairs import METRICS
+
+    sizes = sizes_of(state, {"X_fit_": "nd", "labels_": "n", "column_weights_": "d"})
+    if state["linkage_matrix_"].shape != (sizes["n"] - 1, 4):
+        raise ValueError("its linkage_matrix_ is not a tree of its rows")
+    if estimator.metric not in METRICS:
+        raise ValueError(f"its metric {estimator.metric!r} is unknown")
+    labels, weight = state["labels_"], state["column_weights_"]
+    if (labels < 0).any() or not np.bincount(labels).all():
+        raise ValueError("its labels_ are not numbers of clusters")
+    if (weight < 0).any() or not weight.any():
+        raise ValueError("its column_weights_ leave no column")
+    return sizes["d"]
+
+
+def _restore_tree(estimator: Any, state: State) -> None:
+    restore_attributes(estimator, state)
+    estimator.n_clusters_ = int(state["labels_"].max()) + 1
+    estimator.n_features_in_ = state["X_fit_"].shape[1]
+
+
 def _restore_kernel(estimator: Any, state: State) -> None:
     restore_attributes(estimator, state)
     estimator.n_clusters_ = len(state["center_norms_"])
@@ -143,5 +165,16 @@ HARD = (
         {"log_joint_": float, "damping_": float, **RAN},
         _check_exemplars,
         restore_centers,
+    ),
+    *(
+        Kind(
+            "countless.tree.divisive",
+            name,
+            {"X_fit_": "f", "labels_": "i", "column_weights_": "f", "linkage_matrix_": "f"},
+            RAN,
+            _check_tree,
+            _restore_tree,
+        )
+        for name in ("DivisiveClustering", "LinkageClustering")
     ),
 )

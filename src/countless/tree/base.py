@@ -1,0 +1,192 @@
+"""What estimators that cut a tree share: validate, grow, cut, store; and new rows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
+from countless._numbers import validate_numbers
+from countless.dissimilarity.pairs import METRICS, Measure
+from countless.hard.checks import check_finite
+from countless.hard.parameters import check_counts, is_number
+from countless.hard.penalty import PenaltyPath
+from countless.tree.gap import judged
+from countless.tree.join import OF_MEANS, join_by_means, join_by_rows
+from countless.tree.pairs import Pairs
+from countless.tree.stop import cut_at_number, cut_from_the_top, spread_of_merges
+
+SETTINGS = ("weights", "kinds", "dtype")
+
+
+class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
+    """What estimators that cut a tree share: how rows are compared, and where the tree is cut."""
+
+    method: str
+    metric: str
+    metric_params: dict[str, Any] | None
+    n_clusters: int | None
+    max_diameter: float | None
+    max_dissimilarity: float | None
+    random_state: Any
+    n_jobs: int | None
+
+    _methods: tuple[str, ...] = ()
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Grow the tree of X, and cut it.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Rows of numbers; columns of any kind, with gaps, for ``'mixed'`` and ``'hamming'``.
+            With ``metric='precomputed'``, dissimilarities of shape (n_samples, n_samples).
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self.__dict__.pop("path_", None)  # another fit's
+        rows = self._check_rows(X, reset=True)
+        pairs = self._pairs(rows, list(getattr(X, "columns", [])))
+        if self.n_clusters is not None and self.n_clusters > pairs.n_rows:
+            raise ValueError(f"n_clusters={self.n_clusters}, and X has {pairs.n_rows} rows")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.converged_ = True
+        with report_passes(self, X) as on_pass:
+            self.linkage_matrix_ = self._grow(pairs, seed)
+            self.labels_ = self._cut(pairs, seed)
+            self.n_clusters_ = int(self.labels_.max()) + 1
+            self.n_iter_ = max(1, pairs.n_rows - 1)
+            on_pass(float(self.linkage_matrix_[-1:, 2].sum()), self.n_clusters_)
+        of_rows = self.metric != "precomputed"
+        self.X_fit_ = rows if of_rows else None
+        self.column_weights_ = pairs.weights if of_rows else None
+        if not self.converged_:
+            warnings.warn(
+                "a k-means of two clusters did not converge", ConvergenceWarning, stacklevel=2
+            )
+        return self
+
+    def predict(self, X):
+        """Return the cluster that each row of X is nearest to, by what the method calls near.
+
+        That is its nearest row (``'mst'``, ``'single'``), its farthest (``'complete'``), its mean
+        (``'bisecting'``, ``'ward'``), or all of its rows on average (``'diana'``, ``'average'``,
+        ``'weighted'``). Rows that were fitted need not come back to their clusters.
+
+        Parameters
+        ----------
+        X : like that of `fit`
+            With ``metric='precomputed'``, the dissimilarities of new rows from those of `fit`,
+            of shape (n_new, n_samples).
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_new,)
+        """
+        check_is_fitted(self, "linkage_matrix_")
+        rows = self._check_rows(X, reset=False)
+        if self.metric == "precomputed":
+            if self.method in OF_MEANS:
+                raise ValueError(f"method={self.method!r} joins rows to means: predict needs rows")
+            return join_by_rows(lambda *at: rows[slice(*at)], len(rows), self.labels_, self.method)
+        settings = {**(self.metric_params or {}), "weights": self.column_weights_}
+        measure = Measure(self.X_fit_, metric=self.metric, **settings)
+        new = measure.encode(rows)
+        if self.method in OF_MEANS:
+            unit = np.sqrt(measure.weights).astype(new.dtype)
+            return join_by_means(measure.values * unit, self.labels_, new * unit)
+
+        def between(start: int, stop: int) -> np.ndarray:
+            return measure.between(new[start:stop], measure.values, self.n_jobs, start)
+
+        return join_by_rows(between, len(new), self.labels_, self.method)
+
+    def _check_parameters(self) -> None:
+        if self.method not in self._methods:
+            known = ", ".join(repr(name) for name in self._methods)
+            raise ValueError(f"method must be one of {known}; got {self.method!r}")
+        if self.metric not in (*METRICS, "precomputed"):
+            known = ", ".join(repr(name) for name in (*METRICS, "precomputed"))
+            raise ValueError(f"metric must be one of {known}; got {self.metric!r}")
+        if self.n_clusters is not None:
+            check_counts(self, "n_clusters")
+        for name in ("max_diameter", "max_dissimilarity"):
+            value = getattr(self, name)
+            if value is not None and not is_number(value):
+                raise ValueError(f"{name} must be None or a number of at least 0; got {value!r}")
+        stops = ("n_clusters", "max_diameter", "max_dissimilarity")
+        given = [name for name in stops if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a tree is cut in one place: give {given[0]} or {given[1]}, not both")
+        params = self.metric_params
+        if params is not None and (not isinstance(params, Mapping) or set(params) - set(SETTINGS)):
+            raise ValueError(
+                f"metric_params must be None or a mapping of {', '.join(SETTINGS)}; got {params!r}"
+            )
+        if params and self.metric == "precomputed":
+            raise ValueError("metric_params is for rows; the metric is 'precomputed'")
+
+    def _check_rows(self, X, *, reset: bool) -> Any:
+        """Return rows as the metric takes them: numbers, or a table as it is."""
+        if self.metric in ("mixed", "hamming"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        kinds = [np.float64, np.float32]
+        X = validate_numbers(self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False)
+        check_finite(X)
+        return X
+
+    def _pairs(self, rows: Any, names: list) -> Pairs:
+        """Return how different the rows are."""
+        if self.metric == "precomputed":
+            return Pairs.of_matrix(rows)
+        settings = dict(self.metric_params or {})
+        weights = settings.get("weights")
+        if self.metric not in ("mixed", "hamming") and names and isinstance(weights, Mapping):
+            place = {name: at for at, name in enumerate(names)}
+            settings["weights"] = {place.get(name, name): w for name, w in weights.items()}
+        return Pairs.of_rows(rows, self.metric, self.n_jobs, **settings)
+
+    @abstractmethod
+    def _grow(self, pairs: Pairs, seed: int) -> np.ndarray:
+        """Return the tree of these rows."""
+
+    def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
+        """Return the gaps of a tree beside those of structureless data, and that tree."""
+        path = judged(
+            self.linkage_matrix_,
+            lambda cloud: self._grow(cloud, seed),
+            lambda: pairs.clouds(seed),
+            "single" if self.method == "mst" else self.method,
+        )
+        return path, self.linkage_matrix_
+
+    def _cut(self, pairs: Pairs, seed: int) -> np.ndarray:
+        linkage = self.linkage_matrix_
+        if self.n_clusters is not None:
+            return cut_at_number(linkage, self.n_clusters)
+        if self.max_diameter is not None or self.max_dissimilarity is not None:
+            spread = spread_of_merges(linkage, pairs.matrix)
+            if self.max_diameter is not None:
+                return cut_from_the_top(linkage, spread.diameter <= self.max_diameter)
+            return cut_from_the_top(linkage, spread.mean <= self.max_dissimilarity)
+        self.path_, linkage = self._choose(pairs, seed)
+        return cut_at_number(linkage, self.path_.n_clusters)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags

@@ -1,0 +1,71 @@
+"""Which cluster of a tree a new row joins: the nearest, by what its method calls near.
+
+Single linkage and spanning trees look at the nearest row of a cluster, complete linkage at the
+farthest, Ward's method and bisecting k-means at the mean of its rows, and the others at how much a
+row differs from those of the cluster on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_argmin
+
+from countless._threads import steps
+
+OF_MEANS = ("ward", "bisecting")
+_OF_ROWS = {"single": np.minimum, "mst": np.minimum, "complete": np.maximum}
+# Dissimilarities that are held at once.
+BLOCK_VALUES = 2**22
+
+
+def join_by_rows(
+    between: Callable[[int, int], np.ndarray], n_new: int, labels: np.ndarray, method: str
+) -> np.ndarray:
+    """Return the cluster of each new row, by its dissimilarities from the rows of the tree.
+
+    Parameters
+    ----------
+    between : callable
+        Gives those of the new rows from one place up to another, (n_rows, n_labels).
+    n_new : int
+        How many new rows there are.
+    labels : ndarray of int
+        The cluster of each row of the tree, from 0 up.
+    method : str
+        Of the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows, new, labels = np.array([0.0, 5.0, 8.0]), np.array([[6.0]]), np.array([0, 0, 1])
+    >>> join_by_rows(lambda start, stop: np.abs(new - rows), 1, labels, "single")
+    array([0])
+    >>> join_by_rows(lambda start, stop: np.abs(new - rows), 1, labels, "average")
+    array([1])
+    """
+    order = np.argsort(labels, kind="stable")
+    size = np.bincount(labels)
+    first = np.cumsum(size) - size
+    gather = _OF_ROWS.get(method, np.add)
+    joined = np.empty(n_new, dtype=labels.dtype)
+    for start, stop in steps(n_new, max(1, BLOCK_VALUES // len(labels))):
+        nearness = gather.reduceat(between(start, stop)[:, order], first, axis=1)
+        joined[start:stop] = (nearness / size if gather is np.add else nearness).argmin(axis=1)
+    return joined
+
+
+def join_by_means(rows: np.ndarray, labels: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return the cluster of each new row, that with the nearest mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> join_by_means(np.array([[0.0], [5.0], [9.0]]), np.array([0, 0, 1]), np.array([[6.0]]))
+    array([1])
+    """
+    means = np.zeros((int(labels.max()) + 1, rows.shape[1]))
+    np.add.at(means, labels, rows)
+    means /= np.bincount(labels)[:, None]
+    return pairwise_distances_argmin(new, means.astype(new.dtype)).astype(labels.dtype)
