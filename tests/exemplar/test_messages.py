@@ -7,13 +7,14 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import gammaln
 
 from countless._threads import open_threads
 from countless.exemplar.clustering import Problem
-from countless.exemplar.max_product import Messages, _size_table
+from countless.exemplar.max_product import Messages, size_table
 from countless.exemplar.similarity import full_edges, sparse_edges
 from countless.exemplar.weights import weights_of
-from countless.kernels.counts import best_of_others, sort_descending
+from countless.kernels.counts import best_of_others, new_bins, sort_descending
 from countless.kernels.messages import answer_plain, answer_sized
 from countless.priors import DirichletProcess, FiniteDirichlet, PitmanYor, UniformPartition
 
@@ -61,14 +62,70 @@ def test_sorting_is_numpy_s(values):
 @settings(max_examples=60)
 @given(st.lists(numbers, min_size=1, max_size=7), st.lists(numbers, min_size=9, max_size=9))
 def test_counts_against_enumeration(values, gain):
-    value, gain = np.sort(values)[::-1].astype(float), np.array(gain)
+    value, gain = np.array(values, dtype=float), np.array(gain)
     n = len(value)
     when_on, when_off = np.empty(n), np.empty(n)
-    best, _ = best_of_others(value, n, gain, np.empty(n + 1), when_on, when_off)
+    table = np.concatenate([[-np.inf], gain])
+    _, best, _ = best_of_others(value, n, table, new_bins(n), when_on, when_off)
     on, off = enumerate_factor(value, lambda chosen: gain[chosen.sum()])
     np.testing.assert_allclose(when_on, on, atol=1e-9)
     np.testing.assert_allclose(when_off, off, atol=1e-9)
     assert best == pytest.approx(max((on + value).max(), off.max()), abs=1e-9)
+
+
+def plain_best_of_others(value, weight_of):
+    """Return the best of the others with each on and off, the others sorted for each anew."""
+    on, off = np.empty(len(value)), np.empty(len(value))
+    for p in range(len(value)):
+        others = np.sort(np.delete(value, p))[::-1]
+        total = np.concatenate([[0.0], np.cumsum(others)])
+        counts = np.arange(len(total))
+        off[p] = (total + weight_of(counts)).max()
+        on[p] = (total + weight_of(counts + 1)).max()
+    return on, off
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 80),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 0.1, 1.0, 6.0]),
+    st.floats(-5, 2),
+    st.sampled_from(["convex", "concave", "rough"]),
+)
+def test_bins_are_sorted_where_that_matters(n, seed, spread, level, shape):
+    random = np.random.default_rng(seed)
+    value = level + spread * random.standard_normal(n)
+    size = np.arange(n + 2.0)
+    gain = {
+        "convex": gammaln(size + 1),
+        "concave": -0.1 * size**1.5,
+        "rough": random.normal(0, 2, n + 2),
+    }[shape]
+    when_on, when_off = np.empty(n), np.empty(n)
+    table = np.concatenate([[-np.inf], gain])
+    _, best, _ = best_of_others(value, n, table, new_bins(n), when_on, when_off)
+    on, off = plain_best_of_others(value, lambda counts: gain[counts])
+    np.testing.assert_allclose(when_on, on, atol=1e-9)
+    np.testing.assert_allclose(when_off, off, atol=1e-9)
+    assert best == pytest.approx(max((on + value).max(), off.max()), abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(st.integers(3, 80), st.integers(0, 10**6), st.floats(-5, 2), st.booleans())
+def test_messages_of_a_long_column_are_those_of_its_count(n, seed, level, convex):
+    random = np.random.default_rng(seed)
+    value, own = level + 2 * random.standard_normal(n), int(random.integers(n))
+    size = gammaln(np.maximum(np.arange(n + 1), 1)) if convex else random.normal(0, 2, n + 1)
+    size[0] = 0.0
+    others = np.delete(value, own)
+    on, off = plain_best_of_others(others, lambda counts: size[counts + 1])
+    expected = value[own] + on - np.maximum(0.0, value[own] + off)
+    message = value.copy()
+    work, items = np.empty((3, n + 1)), np.empty(n + 1, dtype=np.int32)
+    table = size_table(weights_of(None, n)._replace(size=size))
+    answer_sized(message, n, own, table, work, items, new_bins(n))
+    np.testing.assert_allclose(np.delete(message, own), expected, atol=1e-9)
 
 
 @settings(max_examples=60)
@@ -82,9 +139,8 @@ def test_messages_of_a_column_against_enumeration(values, data):
         message = np.array(values, dtype=float)
         on, off = enumerate_factor(message, column_weight(own, sizes))
         if sizes.any():
-            gain, cut = _size_table(weights)
-            work, items = np.empty((5, n + 1)), np.empty((2, n), dtype=np.int32)
-            answer_sized(message, n, own, gain, cut, work, items)
+            work, items = np.empty((3, n + 1)), np.empty(n + 1, dtype=np.int32)
+            answer_sized(message, n, own, size_table(weights), work, items, new_bins(n))
         else:
             answer_plain(message, n, own)
         np.testing.assert_allclose(message, on - off, atol=1e-9)

@@ -20,8 +20,15 @@ from countless._compat import OnPass, ignore_pass
 from countless.exemplar.clustering import Problem, nearest_exemplars, settle, worth
 from countless.exemplar.polish import polish
 from countless.exemplar.weights import Weights
-from countless.kernels.counts import best_of_others, sort_descending
-from countless.kernels.messages import Maxima, Rows, follow_rows, merge_maxima, pass_columns
+from countless.kernels.counts import best_of_others, new_bins
+from countless.kernels.messages import (
+    Maxima,
+    Rows,
+    Sizes,
+    follow_rows,
+    merge_maxima,
+    pass_columns,
+)
 
 logger = logging.getLogger("countless")
 
@@ -30,8 +37,9 @@ logger = logging.getLogger("countless")
 BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
 # Exemplars that come and go with one period over this many iterations will go on so.
 WATCHED, LONGEST_PERIOD = 60, 20
-# Iterations whose exemplars are looked at only where they stay the same for two.
-UNSETTLED = 30
+# Exemplars that do not stay the same for two iterations are looked at after so many iterations, and
+# then each time so many have passed.
+UNSETTLED, BETWEEN_LOOKS = 30, 4
 # How often damping is raised, each time half of the way to 1.
 RAISES = 3
 
@@ -57,7 +65,7 @@ class Messages:
         self.opens_alike = self.weights.opens_alike
         self.gap_alone = problem.price
         self.negligible = 1e-18 * problem.price / n
-        self.gain, self.cut = _size_table(self.weights)
+        self.sizes = size_table(self.weights)
         self.preference = self.edges.value[self.edges.own].astype(np.float64)
         self.opening = np.full(n, self.weights.number[1])
         count = max(1, min(BLOCKS, n_edges // max(EDGES_A_ROW * n, BLOCK_EDGES)))
@@ -70,7 +78,7 @@ class Messages:
 
     def update(self, damping: float) -> None:
         """Take one iteration."""
-        row_damping = 0.0 if len(self.gain) else damping
+        row_damping = 0.0 if len(self.sizes.weight) else damping
         self.rows = follow_rows(
             self.rows, self.maxima, row_damping, self.gap_alone, self.negligible
         )
@@ -101,8 +109,7 @@ class Messages:
                 last,
                 self.rows,
                 damping,
-                self.gain,
-                self.cut,
+                self.sizes,
                 self.availability,
                 maxima,
                 self.belief,
@@ -117,15 +124,11 @@ class Messages:
 
     def _count_exemplars(self, damping: float) -> None:
         """Update what the number of clusters says to each exemplar."""
-        value = self.belief - self.opening
-        n = len(value)
-        key, item = value.copy(), np.arange(n, dtype=np.int32)
-        key, item = sort_descending(key, item, np.empty(n), np.empty_like(item), n)
+        n = len(self.belief)
         when_on, when_off = np.empty(n), np.empty(n)
-        table = np.append(self.weights.number, [0.0, 0.0])
-        best_of_others(key, n, table, np.empty(n + 1), when_on, when_off)
-        fresh = np.empty(n)
-        fresh[item] = when_on - when_off
+        value, table = self.belief - self.opening, _count_table(self.weights.number)
+        best_of_others(value, n, table, new_bins(n), when_on, when_off)
+        fresh = when_on - when_off
         self.opening = damping * self.opening + (1.0 - damping) * fresh
         self._put_preferences()
 
@@ -201,7 +204,8 @@ class _Watch:
         self.exemplars = exemplars
         self.recent.append(hash(exemplars.tobytes()))
         # Early exemplars are many, change all the time, and are seldom any good.
-        if not exemplars.any() or not (same or self.n_iter > UNSETTLED or last):
+        its_turn = self.n_iter > UNSETTLED and self.n_iter % BETWEEN_LOOKS == 0
+        if not exemplars.any() or not (same or its_turn or last):
             return
         column = messages.maxima.column
         key = hash(column.tobytes()) if self.problem.weights.counts_sizes else self.recent[-1]
@@ -246,13 +250,20 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
     return watch
 
 
-def _size_table(weights: Weights) -> tuple[np.ndarray, float]:
-    """Return the weights of rows besides the exemplar, and the message that no row is below."""
+def size_table(weights: Weights) -> Sizes:
+    """Return what rows weigh besides the exemplar of their cluster."""
     if not weights.counts_sizes:
-        return np.empty(0), 0.0
-    size = weights.size[1:]
-    step = np.diff(size, append=size[-1]).max()
-    return np.append(size, [size[-1]] * 2), -float(step) - 1e-9 * (1.0 + abs(step))
+        return Sizes(np.empty(0), np.empty(0), np.empty(0))
+    step = np.diff(weights.size[1:])
+    if not len(step):  # a single row
+        step = np.zeros(1)
+    least = np.minimum.accumulate(step[::-1])[::-1].copy()
+    return Sizes(_count_table(weights.size[1:]), least, np.maximum.accumulate(step))
+
+
+def _count_table(weight: np.ndarray) -> np.ndarray:
+    """Return weights of counts with room for one below 0, and for two above all."""
+    return np.concatenate([[-np.inf], weight, [weight[-1]] * 2])
 
 
 def _new_maxima(n: int) -> Maxima:

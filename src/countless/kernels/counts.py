@@ -1,14 +1,54 @@
 """Messages of factors that see how many of their variables are on, and nothing else.
 
-Such a factor weighs a count c by a table ``gain[c]``, and its variable p, when on, brings
-``value[p]``. What each variable is told rests on the best choice of the others at every count:
-sort the values, and the best c of them are the first c. Leaving one out shifts those behind it.
+Such a factor weighs a count c by a table, and its variable p, when on, brings ``value[p]``. What
+each variable is told rests on the best choice of the others at every count. With values sorted, the
+best c are the first c, and leaving one out shifts those behind it. So a variable needs the largest
+``sum of the first c + weight`` of the counts before it, and that of the counts behind it.
+
+Few variables need an order for that. Values are dealt into bins, largest first. At counts between
+bins their sums give those largest exactly. At counts inside a bin they give bounds, since values
+are between its ends; where a bound leaves room for a larger one, and only there, values are sorted.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 RUN = 12  # stretches of this length are sorted by insertion
+VALUES_A_BIN = 8
+LEAST_RANGE = 1e-200  # of values that bins can tell apart
+
+
+class Bins(NamedTuple):
+    """Room for n values in bins: as many as there are at first, and one more for each value."""
+
+    count: np.ndarray  # (n_bins + 1,), how many values are in the bins before
+    total: np.ndarray  # (n_bins + 1,), and their sum
+    before: np.ndarray  # (2, n_bins), the largest at counts up to each bin, off and on
+    behind: np.ndarray  # (2, n_bins), and from its end
+    is_open: np.ndarray  # (n_bins,), whether a larger one may be inside
+    renamed: np.ndarray  # (n_bins,)
+    bin_of: np.ndarray  # (n,), of each value
+    key: np.ndarray  # (2, n + 1), for sorting
+    item: np.ndarray  # (2, n + 1)
+
+
+@njit(nogil=True, cache=True)
+def new_bins(n):
+    """Return room for n values."""
+    n_bins = n + n // VALUES_A_BIN + 1
+    return Bins(
+        np.empty(n_bins + 1, dtype=np.int64),
+        np.empty(n_bins + 1),
+        np.empty((2, n_bins)),
+        np.empty((2, n_bins)),
+        np.empty(n_bins, dtype=np.bool_),
+        np.empty(n_bins, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty((2, n + 1)),
+        np.empty((2, n + 1), dtype=np.int32),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -42,27 +82,143 @@ def sort_descending(key, item, spare_key, spare_item, n):
     return key, item
 
 
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _extremes(value, n):
+    low, high = value[0], value[0]
+    for p in range(n):
+        low, high = min(low, value[p]), max(high, value[p])
+    return low, high
+
+
+@njit(nogil=True, cache=True)
+def _deal(value, n, low, high, n_bins, bins):
+    """Deal values into bins of equal widths; bins is # OUT."""
+    count, total, bin_of = bins.count, bins.total, bins.bin_of
+    bins_a_unit = n_bins / (high - low) if high - low > LEAST_RANGE else 0.0
+    for p in range(n):
+        bin_of[p] = min(np.int32((high - value[p]) * bins_a_unit), n_bins - 1)
+    count[: n_bins + 1] = 0
+    total[: n_bins + 1] = 0.0
+    for p in range(n):
+        b = bin_of[p]
+        count[b + 1] += 1
+        total[b + 1] += value[p]
+    for b in range(n_bins):
+        count[b + 1] += count[b]
+        total[b + 1] += total[b]
+
+
+@njit(nogil=True, cache=True)
+def _note_largest(weight, n_bins, bins):
+    """Fill in what is largest before and behind each bin; return that of all, and one more on."""
+    count, total, before, behind, _, _, _, _, _ = bins
+    off, on = weight[1], weight[2]
+    for b in range(n_bins):
+        before[0, b], before[1, b] = off, on
+        off = max(off, total[b + 1] + weight[count[b + 1] + 1])
+        on = max(on, total[b + 1] + weight[count[b + 1] + 2])
+    behind_off = behind_on = -np.inf
+    for b in range(n_bins - 1, -1, -1):
+        behind_off = max(behind_off, total[b + 1] + weight[count[b + 1]])
+        behind_on = max(behind_on, total[b + 1] + weight[count[b + 1] + 1])
+        behind[0, b], behind[1, b] = behind_off, behind_on
+    return max(behind_off, weight[0]), off, on
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
+def _bound_inside(weight, first, last, begin, end, top, bottom):
+    """Bound the sums at counts between first and last: with one fewer on, as many, one more."""
+    from_top, from_bottom = begin - first * top, end - last * bottom
+    fewer = same = more = -np.inf
+    for c in range(first + 1, last):
+        most = min(from_top + c * top, from_bottom + c * bottom)
+        fewer = max(fewer, most + weight[c])
+        same = max(same, most + weight[c + 1])
+        more = max(more, most + weight[c + 2])
+    return fewer, same, more
+
+
+@njit(nogil=True, cache=True)
+def _find_open(weight, n_bins, high, width, bins):
+    """Mark bins inside which something may be larger; return how many values they have.
+
+    What is inside is of no account if it is no larger than what the bin's end shows to those behind
+    it (its begin to those before it), and its own variables have a better choice without it.
+    """
+    count, total, before, behind, is_open, _, _, _, _ = bins
+    n_open = 0
+    for b in range(n_bins):
+        first, last, begin, end = count[b], count[b + 1], total[b], total[b + 1]
+        is_open[b] = False
+        if last - first < 2:
+            continue
+        top, bottom = high - b * width, high - (b + 1) * width
+        fewer, same, more = _bound_inside(weight, first, last, begin, end, top, bottom)
+        off, on, behind_off, behind_on = before[0, b], before[1, b], behind[0, b], behind[1, b]
+        if (
+            same > max(off, min(behind_off - top, end + weight[last + 1]))
+            or more > max(on, min(behind_on - top, end + weight[last + 2]))
+            or fewer > max(behind_off, min(off + bottom, begin + weight[first]))
+            or same > max(behind_on, min(on + bottom, begin + weight[first + 1]))
+        ):
+            is_open[b] = True
+            n_open += last - first
+    return n_open
+
+
+@njit(nogil=True, cache=True)
+def _part_open(value, n, n_bins, bins):
+    """Give each value of an open bin a bin of its own; return how many bins there are then."""
+    count, total, _, _, is_open, renamed, bin_of, keys, items = bins
+    n_parted = 0
+    for b in range(n_bins):
+        renamed[b] = n_parted
+        n_parted += count[b + 1] - count[b] if is_open[b] else 1
+    m = 0
+    for p in range(n):
+        b = bin_of[p]
+        keys[0, m], items[0, m] = value[p], p
+        m += is_open[b]
+        bin_of[p] = renamed[b]
+    key, item = sort_descending(keys[0], items[0], keys[1], items[1], m)
+    # From the last bin on, so that nothing is overwritten before it is read.
+    to = n_parted
+    for b in range(n_bins - 1, -1, -1):
+        first, last, end = count[b], count[b + 1], total[b + 1]
+        if not is_open[b]:
+            count[to], total[to] = last, end
+            to -= 1
+            continue
+        for c in range(last, first, -1):
+            count[to], total[to] = c, end
+            to -= 1
+            m -= 1
+            end -= key[m]
+            bin_of[item[m]] = to
+    return n_parted
+
+
 @njit(nogil=True, cache=True)
 def best_of_others(
-    value,  # IN (n,), largest first
+    value,  # IN (n,)
     n,  # IN
-    gain,  # IN (n + 2,) or more, the weight of each count
-    total,  # scratch (n + 1,)
+    weight,  # IN (n + 3,) or more: weight[c + 1] is that of a count c, from -1 on
+    bins,  # scratch
     when_on,  # OUT (n,), the best of the others and the count, with this one on
     when_off,  # OUT (n,), the same with this one off
 ):
-    """Return the best of all, and the best with one more variable that is not among them, on."""
-    total[0] = 0.0
-    off, on = gain[0], gain[1]
+    """Return the best of all, the count taken for one fewer than it is, as it is, and one more."""
+    if n == 0:
+        return weight[0], weight[1], weight[2]
+    low, high = _extremes(value, n)
+    n_bins = n // VALUES_A_BIN + 1
+    _deal(value, n, low, high, n_bins, bins)
+    best = _note_largest(weight, n_bins, bins)
+    if _find_open(weight, n_bins, high, (high - low) / n_bins, bins):
+        best = _note_largest(weight, _part_open(value, n, n_bins, bins), bins)
+    before, behind, bin_of = bins.before, bins.behind, bins.bin_of
     for p in range(n):
-        when_off[p], when_on[p] = off, on
-        total[p + 1] = total[p] + value[p]
-        off = max(off, total[p + 1] + gain[p + 1])
-        on = max(on, total[p + 1] + gain[p + 2])
-    behind_off = behind_on = -np.inf
-    for p in range(n - 1, -1, -1):
-        behind_off = max(behind_off, total[p + 1] + gain[p])
-        behind_on = max(behind_on, total[p + 1] + gain[p + 1])
-        when_off[p] = max(when_off[p], behind_off - value[p])
-        when_on[p] = max(when_on[p], behind_on - value[p])
-    return off, on
+        b = bin_of[p]
+        when_off[p] = max(before[0, b], behind[0, b] - value[p])
+        when_on[p] = max(before[1, b], behind[1, b] - value[p])
+    return best

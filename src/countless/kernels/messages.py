@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from countless.kernels.counts import best_of_others, sort_descending
+from countless.kernels.counts import best_of_others, new_bins
+
+WORTH_ANOTHER = 0.7  # sifting goes on while so few candidates are left of those there were
 
 
 class Rows(NamedTuple):
@@ -39,6 +41,14 @@ class Maxima(NamedTuple):
     second: np.ndarray  # (n,)
     column: np.ndarray  # (n,), where the best is
     place: np.ndarray  # (n,), and which of that column's edges: of all rows' edges, the row's
+
+
+class Sizes(NamedTuple):
+    """What the rows of a cluster weigh besides its exemplar; empty where sizes do not count."""
+
+    weight: np.ndarray  # (n + 3,), that of c rows at c + 1
+    least_step: np.ndarray  # by any further row after c, at c
+    most_step: np.ndarray  # by any row up to the one after c, at c
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
@@ -62,41 +72,80 @@ def answer_plain(message, n, own):
 
 
 @njit(nogil=True, cache=True)
-def answer_sized(message, n, own, gain, cut, work, items):
-    """The same where a cluster of c rows besides its exemplar weighs ``gain[c]``.
+def _sift(message, n, sizes, key, item):
+    """Find the rows that are in the best choice of others or not, depending on who is left out.
 
-    Rows whose message is below ``cut`` are in no best choice, whatever the count.
+    Rows above some message are in it whatever else is, and rows below another never are; the more
+    are known, the closer the two. Fills key and item with the messages and places of the rows in
+    between, # OUT. Returns their number, the higher message, how many are above, and their sum.
     """
-    self_message = message[own]
+    least_step, most_step = sizes.least_step, sizes.most_step
+    last = most_step.shape[0] - 1
+    low = -most_step[min(n - 1, last)]
     m = 0
     for k in range(n):
-        if k != own and message[k] >= cut:
-            work[0, m], items[0, m] = message[k], k
-            m += 1
-    value, item = sort_descending(work[0], items[0], work[1], items[1], m)
-    when_on, when_off = work[2], work[3]
-    off, on = best_of_others(value, m, gain, work[4], when_on, when_off)
-    outside = self_message + on - max(0.0, self_message + off)
-    for k in range(n):
-        message[k] = outside
-    for p in range(m):
-        message[item[p]] = self_message + when_on[p] - max(0.0, self_message + when_off[p])
-    message[own] = off
+        value = message[k]
+        key[m], item[m] = value, k
+        m += value >= low
+    high, sure, total = np.inf, 0, 0.0
+    while m:
+        # One of the sure ones may be left out itself.
+        high, low = -least_step[max(sure - 1, 0)], -most_step[min(sure + m, last)]
+        kept = 0
+        for p in range(m):
+            value, k = key[p], item[p]
+            key[kept], item[kept] = value, k
+            kept += (value >= low) & (value <= high)
+            sure += value > high
+            total += value if value > high else 0.0
+        enough = kept > WORTH_ANOTHER * m
+        m = kept
+        if enough:
+            break
+    return m, high, sure, total
 
 
 @njit(nogil=True, cache=True)
-def note_all(total, j, best, second, column):
-    """Note the sums of all rows in column j, without a branch; the last three are # OUT."""
+def answer_sized(message, n, own, sizes, work, items, bins):
+    """The same where a cluster weighs by its size."""
+    self_message = message[own]
+    message[own] = -np.inf
+    key, item, when_on, when_off = work[0], items, work[1], work[2]
+    m, high, sure, total = _sift(message, n, sizes, key, item)
+    fewer, off, on = best_of_others(key, m, sizes.weight[sure:], bins, when_on, when_off)
+    opens = self_message + total
+    outside = min(opens + on, on - off)
+    with_it, with_it_most = opens + off, off - fewer
+    for k in range(n):
+        value = message[k]
+        message[k] = min(with_it - value, with_it_most) if value > high else outside
+    for p in range(m):
+        message[item[p]] = min(opens + when_on[p], when_on[p] - when_off[p])
+    message[own] = total + off
+
+
+@njit(nogil=True, cache=True)
+def note_two(total, next_total, j, best, second, column):
+    """Note the sums of all rows in columns j and j + 1, without a branch; the last are # OUT."""
     for row in range(best.shape[0]):
-        value, known = total[row], best[row]
-        second[row] = max(second[row], min(value, known))
-        column[row] = j if value > known else column[row]
-        best[row] = max(value, known)
+        one, other = total[row], next_total[row]
+        known, runner_up, where = best[row], second[row], column[row]
+        more = one > known
+        lower = known if more else one
+        runner_up = lower if lower > runner_up else runner_up
+        where = j if more else where
+        known = one if more else known
+        more = other > known
+        lower = known if more else other
+        runner_up = lower if lower > runner_up else runner_up
+        where = j + 1 if more else where
+        best[row] = other if more else known
+        second[row], column[row] = runner_up, where
 
 
 @njit(nogil=True, cache=True)
 def note_some(total, j, rows, best, second, column, place):
-    """The same for the rows that column j has, and which of its edges that is."""
+    """Note the sums of the rows that column j has, and which of its edges that is."""
     for k in range(rows.shape[0]):
         value, row = total[k], rows[k]
         if value > best[row]:
@@ -112,8 +161,7 @@ def pass_columns(
     last,  # IN
     rows,  # IN
     damping,  # IN
-    gain,  # IN, empty for no prior
-    cut,  # IN
+    sizes,  # IN
     message,  # OUT (n_edges,), availabilities
     maxima,  # OUT, of the columns from first to last
     belief,  # OUT (n,), how much better it is for a row to be an exemplar than not
@@ -124,8 +172,8 @@ def pass_columns(
     best, second, column, place = maxima
     full = row_of.shape[0] == 0
     n = level.shape[0]
-    fresh, known = np.empty(n), np.empty(n)
-    work, items = np.empty((5, n + 1)), np.empty((2, n), dtype=np.int32)
+    two, known = np.empty((2, n)), np.empty(n)
+    work, items, bins = np.empty((3, n + 1)), np.empty(n + 1, dtype=np.int32), new_bins(n)
     best[:] = -np.inf
     second[:] = -np.inf
     column[:] = -1
@@ -133,6 +181,7 @@ def pass_columns(
         begin, end = start[j], start[j + 1]
         length = end - begin
         similarity, old = value[begin:end], message[begin:end]
+        fresh = two[(j - first) % 2]
         if full:
             known = level
         else:
@@ -144,18 +193,21 @@ def pass_columns(
             fresh[fix_place[at]] += correction[at]
         own = own_edge[j] - begin
         belief[j] = fresh[own]
-        if gain.shape[0]:
-            answer_sized(fresh, length, own, gain, cut, work, items)
+        if sizes.weight.shape[0]:
+            answer_sized(fresh, length, own, sizes, work, items, bins)
         else:
             answer_plain(fresh, length, own)
         for k in range(length):
             old[k] = damping * old[k] + (1.0 - damping) * fresh[k]
             fresh[k] = old[k] + similarity[k]
-        if full:
-            note_all(fresh, j, best, second, column)
-        else:
-            note_some(fresh, j, row_of[begin:end], best, second, column, place)
         belief[j] += old[own]
+        if not full:
+            note_some(fresh, j, row_of[begin:end], best, second, column, place)
+        elif (j - first) % 2:
+            note_two(two[0], two[1], j - 1, best, second, column)
+        elif j == last - 1:
+            two[1] = -np.inf
+            note_two(two[0], two[1], j, best, second, column)
 
 
 @njit(nogil=True, cache=True)
