@@ -273,16 +273,13 @@ def fill_tables_of(
 
 @njit(nogil=True, cache=True)
 def log_predictives(
-    clusters,  # IN a place to work, at least one cluster
-    statistics,  # IN (n_sets, width)
+    clusters,  # IN
     rows,  # IN (n_rows, n_features)
-    out,  # OUT (n_rows, n_sets)
+    out,  # OUT (n_rows, n_clusters)
 ):
-    """Find the log predictive density of each row given each set of statistics."""
-    for m in range(statistics.shape[0]):
-        set_statistics(clusters, 0, statistics[m])
-        for i in range(rows.shape[0]):
-            out[i, m] = log_predictive(clusters, 0, rows, i)
+    """Find the log predictive density of each row given each of the first clusters."""
+    for i in range(rows.shape[0]):
+        log_predictive_row(clusters, out.shape[1], rows, i, -1, out[i])
 
 
 @njit(nogil=True, cache=True)

@@ -89,7 +89,7 @@ class ClusterModel(ABC):
         """
         sets = plain(np.atleast_2d(statistics), np.float64)
         out = np.empty((len(rows), len(sets)))
-        kernels.log_predictives(self.clusters(1), sets, plain(rows), out)
+        kernels.log_predictives(self.clusters(len(sets), sets), plain(rows), out)
         return out
 
     def empty(self, n_clusters: int = 1) -> np.ndarray:
