@@ -144,7 +144,8 @@ class LinkageClustering(TreeEstimator):
     method : {'average', 'complete', 'single', 'ward', 'weighted'}, default='average'
         As in `scipy.cluster.hierarchy.linkage`; ``'ward'`` is for Euclidean rows.
     engine : {'scipy', 'fastcluster'}, default='scipy'
-        Which library grows the tree; fastcluster is faster and must be installed.
+        Which library grows the tree; fastcluster (``pip install 'countless[fastcluster]'``) is
+        faster, and the tree is the same.
     metric, metric_params, n_clusters, max_diameter, max_dissimilarity, random_state, n_jobs
         As in `DivisiveClustering`.
 

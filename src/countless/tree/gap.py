@@ -142,7 +142,7 @@ def grow_linkage(pairs: Pairs, method: str, engine: str = "scipy") -> np.ndarray
     library: Any = hierarchy
     if engine == "fastcluster":
         if find_spec("fastcluster") is None:
-            raise ImportError("engine='fastcluster' needs it: pip install fastcluster")
+            raise ImportError("engine='fastcluster' needs it: pip install 'countless[fastcluster]'")
         library = import_module("fastcluster")
     return library.linkage(squareform(pairs.matrix, checks=False), method)
 
