@@ -15,7 +15,7 @@ from countless._threads import open_threads
 from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
 from countless.exemplar.max_product import max_product
 from countless.exemplar.merge import join_clusters
-from countless.exemplar.polish import swap
+from countless.exemplar.polish import search, swap
 from countless.exemplar.similarity import full_edges, sparse_edges
 from countless.exemplar.weights import weights_of
 from countless.priors import (
@@ -205,6 +205,21 @@ def test_swaps_end_where_no_change_of_exemplars_gains(n, seed):
     changes = [exemplars | {new} for new in others] + [exemplars - {old} for old in exemplars]
     changes += [exemplars - {old} | {new} for old in exemplars for new in others]
     assert all(of(change) <= value + 1e-6 for change in changes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_ends_above_swaps_from_any_start(seed):
+    x = np.random.default_rng(seed).standard_normal((150, 4))
+    S = -np.square(x[:, None] - x).sum(axis=2)
+    np.fill_diagonal(S, np.median(S))
+    problem = problem_of(S, None)
+    start = swap(problem, np.zeros(150, dtype=int))
+    found = search(problem, start)
+    assert worth(problem, found) >= worth(problem, start)
+    np.testing.assert_array_equal(found, search(problem, start))
+    for other in range(5):
+        drawn = np.random.default_rng(other).choice(150, len(np.unique(found)), replace=False)
+        assert worth(problem, found) >= worth(problem, swap(problem, drawn)) - 1e-9
 
 
 def test_rows_without_an_edge_to_an_exemplar_are_exemplars():

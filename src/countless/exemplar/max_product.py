@@ -18,7 +18,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless.exemplar.clustering import Problem, nearest_exemplars, settle, worth
-from countless.exemplar.polish import polish
+from countless.exemplar.polish import polish, search
 from countless.exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, new_bins
 from countless.kernels.messages import (
@@ -177,6 +177,8 @@ def max_product(
         if refine and problem.weights.counts_sizes:  # where there are no swaps, from both ends
             starts += [np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)]
         choice = max((polish(problem, one) for one in starts), key=partial(worth, problem))
+    if refine:
+        choice = search(problem, choice)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
 
 

@@ -15,6 +15,8 @@ from countless.exemplar.merge import join_clusters
 from countless.kernels.swaps import swap_exemplars
 
 SWEEPS, ROUNDS = 100, 10
+# How often a summit is left, and by closing and opening one exemplar of how many.
+KICKS, EXEMPLARS_A_CHANGE = 20, 50
 
 
 def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
@@ -43,11 +45,32 @@ def part_alike(problem: Problem) -> np.ndarray:
     return own if problem.exceeds(preference, problem.between[1]) else one
 
 
-def swap(problem: Problem, choice: np.ndarray) -> np.ndarray:
+def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     """Open, close and swap exemplars until nothing gains; the weights must be flat."""
     edges = problem.edges
     is_open = np.zeros(problem.n, dtype=bool)
-    is_open[choice] = True
+    is_open[exemplars] = True
     preference = edges.value[edges.own].astype(np.float64)
     swap_exemplars(edges.value, preference, problem.rounding, SWEEPS, is_open)
     return nearest_exemplars(problem, np.flatnonzero(is_open))
+
+
+def search(problem: Problem, choice: np.ndarray) -> np.ndarray:
+    """Go on from where nothing gains: change a few exemplars at random, swap, and keep the best.
+
+    For full similarities and flat weights; others are returned as they are.
+    """
+    if not (problem.is_full and problem.weights.is_flat):
+        return choice
+    random = np.random.default_rng(0)
+    best = worth(problem, choice)
+    for _ in range(KICKS):
+        exemplars = np.unique(choice)
+        n_changed = 1 + len(exemplars) // EXEMPLARS_A_CHANGE
+        closed = random.choice(len(exemplars), n_changed, replace=False)
+        opened = random.choice(problem.n, n_changed, replace=False)
+        found = swap(problem, np.union1d(np.delete(exemplars, closed), opened))
+        value = worth(problem, found)
+        if value > best:
+            choice, best = found, value
+    return choice

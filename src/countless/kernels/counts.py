@@ -23,7 +23,7 @@ LEAST_RANGE = 1e-200  # of values that bins can tell apart
 class Bins(NamedTuple):
     """Room for n values in bins: as many as there are at first, and one more for each value."""
 
-    count: np.ndarray  # (n_bins + 1,), how many values are in the bins before
+    held: np.ndarray  # (n_bins + 1,), how many values are in the bins before
     total: np.ndarray  # (n_bins + 1,), and their sum
     before: np.ndarray  # (2, n_bins), the largest at counts up to each bin, off and on
     behind: np.ndarray  # (2, n_bins), and from its end
@@ -93,34 +93,34 @@ def _extremes(value, n):
 @njit(nogil=True, cache=True)
 def _deal(value, n, low, high, n_bins, bins):
     """Deal values into bins of equal widths; bins is # OUT."""
-    count, total, bin_of = bins.count, bins.total, bins.bin_of
+    held, total, bin_of = bins.held, bins.total, bins.bin_of
     bins_a_unit = n_bins / (high - low) if high - low > LEAST_RANGE else 0.0
     for p in range(n):
         bin_of[p] = min(np.int32((high - value[p]) * bins_a_unit), n_bins - 1)
-    count[: n_bins + 1] = 0
+    held[: n_bins + 1] = 0
     total[: n_bins + 1] = 0.0
     for p in range(n):
         b = bin_of[p]
-        count[b + 1] += 1
+        held[b + 1] += 1
         total[b + 1] += value[p]
     for b in range(n_bins):
-        count[b + 1] += count[b]
+        held[b + 1] += held[b]
         total[b + 1] += total[b]
 
 
 @njit(nogil=True, cache=True)
 def _note_largest(weight, n_bins, bins):
     """Fill in what is largest before and behind each bin; return that of all, and one more on."""
-    count, total, before, behind, _, _, _, _, _ = bins
+    held, total, before, behind, _, _, _, _, _ = bins
     off, on = weight[1], weight[2]
     for b in range(n_bins):
         before[0, b], before[1, b] = off, on
-        off = max(off, total[b + 1] + weight[count[b + 1] + 1])
-        on = max(on, total[b + 1] + weight[count[b + 1] + 2])
+        off = max(off, total[b + 1] + weight[held[b + 1] + 1])
+        on = max(on, total[b + 1] + weight[held[b + 1] + 2])
     behind_off = behind_on = -np.inf
     for b in range(n_bins - 1, -1, -1):
-        behind_off = max(behind_off, total[b + 1] + weight[count[b + 1]])
-        behind_on = max(behind_on, total[b + 1] + weight[count[b + 1] + 1])
+        behind_off = max(behind_off, total[b + 1] + weight[held[b + 1]])
+        behind_on = max(behind_on, total[b + 1] + weight[held[b + 1] + 1])
         behind[0, b], behind[1, b] = behind_off, behind_on
     return max(behind_off, weight[0]), off, on
 
@@ -145,10 +145,10 @@ def _find_open(weight, n_bins, high, width, bins):
     What is inside is of no account if it is no larger than what the bin's end shows to those behind
     it (its begin to those before it), and its own variables have a better choice without it.
     """
-    count, total, before, behind, is_open, _, _, _, _ = bins
+    held, total, before, behind, is_open, _, _, _, _ = bins
     n_open = 0
     for b in range(n_bins):
-        first, last, begin, end = count[b], count[b + 1], total[b], total[b + 1]
+        first, last, begin, end = held[b], held[b + 1], total[b], total[b + 1]
         is_open[b] = False
         if last - first < 2:
             continue
@@ -169,11 +169,11 @@ def _find_open(weight, n_bins, high, width, bins):
 @njit(nogil=True, cache=True)
 def _part_open(value, n, n_bins, bins):
     """Give each value of an open bin a bin of its own; return how many bins there are then."""
-    count, total, _, _, is_open, renamed, bin_of, keys, items = bins
+    held, total, _, _, is_open, renamed, bin_of, keys, items = bins
     n_parted = 0
     for b in range(n_bins):
         renamed[b] = n_parted
-        n_parted += count[b + 1] - count[b] if is_open[b] else 1
+        n_parted += held[b + 1] - held[b] if is_open[b] else 1
     m = 0
     for p in range(n):
         b = bin_of[p]
@@ -184,13 +184,13 @@ def _part_open(value, n, n_bins, bins):
     # From the last bin on, so that nothing is overwritten before it is read.
     to = n_parted
     for b in range(n_bins - 1, -1, -1):
-        first, last, end = count[b], count[b + 1], total[b + 1]
+        first, last, end = held[b], held[b + 1], total[b + 1]
         if not is_open[b]:
-            count[to], total[to] = last, end
+            held[to], total[to] = last, end
             to -= 1
             continue
         for c in range(last, first, -1):
-            count[to], total[to] = c, end
+            held[to], total[to] = c, end
             to -= 1
             m -= 1
             end -= key[m]
