@@ -2,10 +2,13 @@
 
 from typing import NamedTuple
 
+import joblib
 import numpy as np
 import pytest
+from numba import typeof
 
 from countless.kernels.models import implement
+from countless.models import Gaussian
 
 
 class Nothing(NamedTuple):
@@ -20,3 +23,12 @@ def test_every_question_needs_an_answer():
 def test_unknown_questions_are_refused():
     with pytest.raises(TypeError, match="merge_rows"):
         implement(Nothing, merge_rows=None)
+
+
+def test_models_from_mapped_files_are_compiled_for_no_more_than_others(tmp_path):
+    X = np.arange(8.0).reshape(4, 2)
+    bound = Gaussian().bind(X)
+    joblib.dump(bound, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    assert not mapped.scale.flags.writeable
+    assert typeof(mapped.clusters(2)) == typeof(bound.clusters(2))
