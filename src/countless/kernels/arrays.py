@@ -19,4 +19,6 @@ def plain(array, dtype=None):
     >>> plain(given.T).flags.c_contiguous
     True
     """
+    if type(array) is np.ndarray and array.flags.carray and dtype in (None, array.dtype):
+        return array  # as mostly, and samplers ask often
     return np.require(array, dtype, ("C", "W", "E"))
