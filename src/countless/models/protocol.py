@@ -21,6 +21,8 @@ from countless.models.hyper import Hyper, climb, sample_each
 
 # The room for tables of what counts add to log marginals; larger counts are computed.
 TABLE_VALUES, FEWEST_COUNTS = 2**22, 64
+# Sets of statistics whose predictive densities are found side by side.
+SETS_AT_ONCE = 64
 
 
 class Model(BaseEstimator, ABC):
@@ -89,7 +91,11 @@ class ClusterModel(ABC):
         """
         sets = plain(np.atleast_2d(statistics), np.float64)
         out = np.empty((len(rows), len(sets)))
-        kernels.log_predictives(self.clusters(len(sets), sets), plain(rows), out)
+        for begin in range(0, len(sets), SETS_AT_ONCE):
+            some = sets[begin : begin + SETS_AT_ONCE]
+            found = np.empty((len(rows), len(some)))
+            kernels.log_predictives(self.clusters(len(some), some), plain(rows), found)
+            out[:, begin : begin + SETS_AT_ONCE] = found
         return out
 
     def empty(self, n_clusters: int = 1) -> np.ndarray:
