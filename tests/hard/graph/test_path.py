@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countless.hard.graph.chance import random_graph
-from countless.hard.graph.corners import find_corners, steps
+from countless.hard.graph.chance import random_chance, random_graph
+from countless.hard.graph.corners import SHARES, find_corners, steps
 from countless.hard.graph.estimator import GraphDPMeans
 from countless.hard.graph.input import build_graph
 from countless.hard.graph.moves import Clusters, dense_groups, lower_objective
@@ -135,6 +135,22 @@ def test_random_graphs_keep_the_degrees(cut):
     assert lost < 0.02
     if cut == "normalized":
         np.testing.assert_allclose(tied.weight, tied.out)
+
+
+def test_how_fine_the_search_goes_in_random_graphs_is_no_luck():
+    graph = graph_of(nx.to_scipy_sparse_array(nx.gnm_random_graph(200, 500, seed=0), dtype=float))
+    chance = random_chance(graph, np.random.RandomState(0))
+    assert chance.price[-1] > 1.5 * SHARES[-1]
+    assert 0 <= chance.luck < 0.1
+
+
+def test_many_small_communities_of_a_sparse_graph_are_found(published):
+    folder = published("graphs", "dblp_sample")
+    G = nx.Graph()
+    G.add_edges_from(
+        line.split(",")[:2] for line in (folder / "edges.csv").read_text().splitlines()[1:]
+    )
+    assert 50 <= GraphDPMeans(random_state=0).fit(G).n_clusters_ <= 70
 
 
 def test_corners_get_cheaper_with_more_clusters():

@@ -3,8 +3,7 @@
 Any graph can be cut at a low enough price: the fewer links a node has, the more of them a clever
 cut of even a random graph can spare. So random graphs with the same degrees go through the same
 steps, and a plateau counts only as far as it lies at prices where they have fewer clusters. How far
-the luckiest plateau of a random graph goes beyond what is usual for them is what a plateau must
-exceed.
+the plateaus of lucky random graphs go beyond what is usual for them is what a plateau must exceed.
 """
 
 from __future__ import annotations
@@ -22,9 +21,11 @@ from countless.hard.graph.moves import Graph
 N_RANDOM = 24
 RANDOM_NODES = 128
 RANDOM_LINKS = 5_000
-# Deviations beyond the usual that chance may go, at one number of clusters and of all the best.
+# Deviations beyond the usual that chance may go at one number of clusters.
 DEVIATIONS = 2.0
-LUCK = 2.0
+# Of all numbers, a plateau must beat all random graphs' but one: if the graph was one of them, that
+# would happen in 2 of N_RANDOM + 1 cases.
+LUCKY = 2
 # Links from a node to itself, or to the same node twice, are tied anew so many times.
 RETIES = 30
 
@@ -58,7 +59,8 @@ def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
     """Cut random graphs with the same degrees, and tell what it takes.
 
     Some of them have pieces that hang by a single link; the median and the median deviation tell
-    what is usual.
+    what is usual. Numbers of clusters beyond the most that were found in one are taken to be there
+    at the same price: how fine the search goes is no sign of clusters.
     """
     n_random = _n_random(graph)
     n_clusters = np.arange(2, max(3, n_random))
@@ -68,9 +70,11 @@ def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
         place = np.searchsorted(found.n_clusters, n_clusters)
         known = place < len(found.high)
         row[known] = found.high[place[known]]
-    chance = Chance(_beyond(prices, DEVIATIONS), 1.0, 0.0)
+        if len(found.high) > 1:
+            row[~known] = found.high[-1]
+    chance = Chance(_beyond(prices), 1.0, 0.0)
     lucky = [chance.firmness(found).max(initial=0.0) for found in shown]
-    luck = float(_beyond(np.array(lucky), LUCK))
+    luck = float(np.sort(lucky)[-LUCKY])
     return Chance(chance.price, n_random / graph.n_nodes, luck)
 
 
@@ -80,11 +84,11 @@ def _n_random(graph: Graph) -> int:
     return min(graph.n_nodes, enough)
 
 
-def _beyond(values: np.ndarray, deviations: float) -> np.ndarray:
-    """Return the median of each column and so many deviations more."""
+def _beyond(values: np.ndarray) -> np.ndarray:
+    """Return the median of each column and some deviations more."""
     usual = np.median(values, axis=0)
     # The median deviation, in units of the standard one of a bell.
-    return usual + deviations * 1.4826 * np.median(np.abs(values - usual), axis=0)
+    return usual + DEVIATIONS * 1.4826 * np.median(np.abs(values - usual), axis=0)
 
 
 def _random_steps(graph: Graph, random: np.random.RandomState) -> Steps:

@@ -22,8 +22,8 @@ class GraphPath:
         Penalties at which the number of clusters changes, ascending.
     plateaus : list of Plateau
         The chosen one, then the others by score. Their width is in shares of the unit. Where random
-        graphs with the same degrees have as many clusters it does not count, nor does what the
-        luckiest of them have beyond that. One cluster for each component has no upper end, so its
+        graphs with the same degrees have as many clusters it does not count, nor does what lucky
+        ones of them have beyond that. One cluster for each component has no upper end, so its
         score is what the best of the others lacks: it is chosen when no other score is above 0.
     penalty, n_clusters : float, int
         Those of the chosen plateau.
