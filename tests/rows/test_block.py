@@ -31,6 +31,8 @@ def test_read_only_tables_and_all_kinds_of_weights_have_one_type(kind):
     else:
         read_only.data = frozen(read_only.data)
     blocks.append(make_block(0, read_only, None, divergence))
+    if kind is np.array:
+        blocks.append(make_block(0, np.asfortranarray(X), None, divergence))
     blocks.append(cut(blocks[0], 3, 4))
     assert len({typeof((block.form, block.weight)) for block in blocks}) == 1
 

@@ -89,6 +89,7 @@ def _block(start: int, table: Any, cost: np.ndarray, weight: np.ndarray) -> Bloc
     if sp.issparse(table):
         form = Sparse(*map(_read_only, (table.data, table.indices, table.indptr, cost)))
     else:
+        table = np.ascontiguousarray(table)
         form = Dense(_read_only(table), _read_only(cost))
     return Block(start, table, 0, form, _read_only(weight))
 
