@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from countless.bayes.collapsed import Partition, without_gaps
+from countless.kernels.arrays import plain
 from countless.kernels.gibbs import sweep_densities
 from countless.models import BoundModel
 from countless.priors import Tables
@@ -36,7 +37,7 @@ def uncollapsed_sweep(
     for start in range(0, len(rows), BLOCK):
         block, names = rows[start : start + BLOCK], labels[start : start + BLOCK]
         fresh = model.log_predictive(block, model.empty())[:, 0]
-        densities = model.log_density(block, parameters)
+        densities = plain(model.log_density(block, parameters))
         row, opened = 0, False
         while row < len(block):
             row, opened = sweep_densities(
