@@ -2,8 +2,9 @@
 
 Prints Markdown tables. ``views``: in how many of 8 chains the views of a mixed table are found
 (adjusted Rand index above .95) and what a chain costs. ``growth``: CPU seconds of a sweep as rows,
-columns and views grow. ``cells``: log likelihood and error on hidden cells of public tables, as
-they are and with 50 columns of noise; the tables are read from the folder that ``--sets`` names.
+columns and views grow. ``long``: the same and memory at 100,000 rows. ``cells``: log likelihood and
+error on hidden cells of public tables, as they are and with 50 columns of noise, and how far others
+are from CrossCat, cell by cell; the tables are read from the folder that ``--sets`` names.
 """
 
 import argparse
@@ -101,20 +102,32 @@ def views_table(options):
 def growth_table(options):
     """Time sweeps as the table grows."""
     shapes = [(1_000, 50, 4), (4_000, 50, 4), (1_000, 200, 4), (1_000, 50, 12), (10_000, 100, 4)]
+    return sweeps_table([(200, 10, 2), (400, 10, 2)] if options.quick else shapes, options)
+
+
+def long_table(options):
+    """Time sweeps of a table with many rows."""
+    return sweeps_table([(3_000 if options.quick else 100_000, 20, 3)], options)
+
+
+def sweeps_table(shapes, options):
+    """Time sweeps of tables with planted views."""
     lines = []
-    for shape in [(200, 10, 2), (400, 10, 2)] if options.quick else shapes:
+    for shape in shapes:
         cells, kinds, _ = planted(*shape, seed=options.seed)
         line = dict(zip(("rows", "columns", "views"), shape, strict=True))
         for contestant, method in ((OURS, "crosscat"), (LACE, "lace")):
             # The start is counted apart: the difference of a long and a short run is sweeps alone.
-            few, many = (2, 12) if contestant is OURS else (100, 150)
+            few, many = (2, 12) if contestant is OURS else (100, 200)
             job = {"method": method, "n_chains": 1, "seed": options.seed, "warm": True}
             runs = [run(contestant, cells, kinds, options, n_sweeps=n, **job) for n in (few, many)]
             if all(runs):
-                line[f"{contestant.title}: s a sweep"] = (runs[1]["cpu"] - runs[0]["cpu"]) / (
-                    many - few
-                )
-                line[f"{contestant.title}: s, {few} sweeps"] = runs[0]["cpu"]
+                title = contestant.title
+                line[f"{title}: s a sweep"] = (runs[1]["cpu"] - runs[0]["cpu"]) / (many - few)
+                line[f"{title}: s, {few} sweeps"] = runs[0]["cpu"]
+                line[f"{title}: MB"] = runs[1]["extra"]
+        if "lace: s a sweep" in line:
+            line["sweep / lace's"] = line["countless: s a sweep"] / line["lace: s a sweep"]
         lines.append(line)
     return lines
 
@@ -181,6 +194,7 @@ def cells_table(options):
         spread = np.nanstd(left, axis=0)
         for noisy in (False, True):
             table = with_noise(left, kinds, options.seed) if noisy else (left, kinds)
+            scores = None
             for contestant, method, n_sweeps in (
                 (OURS, "crosscat", 100),
                 (OURS, "mixture", 100),
@@ -189,20 +203,21 @@ def cells_table(options):
                 n_sweeps = 20 if options.quick else n_sweeps
                 job = {"method": method, "n_chains": 4, "n_sweeps": n_sweeps, "hidden": hidden}
                 found = run(contestant, *table, options, seed=options.seed, **job)
-                if found:
-                    lines.append(
-                        {
-                            "set": name + (" + 50 of noise" if noisy else ""),
-                            "method": method,
-                            **cell_scores(found, kinds, spread),
-                            "CPU s": found["cpu"],
-                        }
-                    )
+                if found is None:
+                    continue
+                own = cell_scores(found, kinds, spread)
+                scores = own if method == "crosscat" else scores
+                line = {"set": name + (" + 50 of noise" if noisy else ""), "method": method}
+                for title, values in own.items():
+                    line[title] = float(np.mean(values)) if len(values) else None
+                    apart = values - scores[title] if scores and method != "crosscat" else []
+                    line[f"{title}: above CrossCat's"] = with_error(apart)
+                lines.append(line | {"CPU s": found["cpu"]})
     return lines
 
 
 def cell_scores(found, kinds, spread):
-    """Return the mean log likelihood of hidden cells, and the errors of guesses."""
+    """Return the log likelihoods of hidden cells, squared errors of numbers, and wrong guesses."""
     squares, wrong = [], []
     for column, values, truth in found["guesses"]:
         apart = np.array(values) - truth
@@ -211,16 +226,23 @@ def cell_scores(found, kinds, spread):
         else:
             wrong.extend(np.abs(apart) > 0.5)
     return {
-        "log likelihood a cell": float(np.mean(found["logp"])),
-        "median": float(np.median(found["logp"])),
-        "RMSE / sd of numbers": float(np.sqrt(np.mean(squares))) if squares else None,
-        "wrong categories": float(np.mean(wrong)) if wrong else None,
+        "log likelihood": np.array(found["logp"]),
+        "squared error / variance": np.array(squares),
+        "wrong categories": np.array(wrong, dtype=float),
     }
+
+
+def with_error(apart):
+    """Return the mean of differences between two methods, cell by cell, and its standard error."""
+    if len(apart) < 2:
+        return None
+    return f"{np.mean(apart):+.3f} ± {np.std(apart, ddof=1) / np.sqrt(len(apart)):.3f}"
 
 
 PARTS = {
     "views": ("Planted views", views_table),
     "growth": ("Growth", growth_table),
+    "long": ("Many rows", long_table),
     "cells": ("Hidden cells", cells_table),
 }
 
@@ -228,7 +250,7 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--parts", default="views,growth,cells", help="tables to make (default: %(default)s)")
+    add("--parts", default="views,growth,long,cells", help="tables to make (default: %(default)s)")
     add("--sets", type=Path, default=Path("data"), help="folder of public tables")
     add("--names", help="some of the public tables, by their names here")
     add("--seed", type=int, default=0)

@@ -5,7 +5,7 @@ import time
 import warnings
 
 import numpy as np
-from crosscat_table import answer, hidden_rows, open_job
+from crosscat_table import answer, hidden_rows, open_job, peak_megabytes
 
 
 def fit(job, cells, kinds):
@@ -58,8 +58,9 @@ def main() -> None:
     job, cells, kinds, hidden = open_job(sys.argv[1])
     if job.get("warm"):  # compile, or load what was compiled, before the clock starts
         fit({**job, "n_chains": 1, "n_sweeps": 2}, cells[:40], kinds)
+    before = peak_megabytes()
     model, cpu = fit(job, cells, kinds)
-    result = {"cpu": cpu}
+    result = {"cpu": cpu, "extra": peak_megabytes() - before}
     if job["method"] != "mixture":
         result["views"] = [chain[-1].tolist() for chain in model.posterior_.views]
     if hidden:

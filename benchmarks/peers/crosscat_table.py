@@ -1,6 +1,7 @@
 """The table of a job, as every contestant reads it: numbers, codes of levels, and NaN for gaps."""
 
 import json
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,11 @@ def hidden_rows(hidden):
     for column in sorted({column for _, column, _ in hidden}):
         own = [(row, value) for row, c, value in hidden if c == column]
         yield column, np.array([row for row, _ in own]), np.array([value for _, value in own])
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has held; Linux counts it in kilobytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def answer(path: str, result: dict) -> None:

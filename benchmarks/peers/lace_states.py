@@ -6,7 +6,7 @@ import time
 import lace
 import numpy as np
 import polars as pl
-from crosscat_table import answer, hidden_rows, open_job
+from crosscat_table import answer, hidden_rows, open_job, peak_megabytes
 
 
 def frame_of(cells, kinds):
@@ -46,12 +46,13 @@ def transitions(name):
 
 def main() -> None:
     job, cells, kinds, hidden = open_job(sys.argv[1])
+    before = peak_megabytes()
     engine = lace.Engine.from_df(
         frame_of(cells, kinds), n_states=job["n_chains"], rng_seed=job["seed"]
     )
     begin = time.process_time()
     engine.update(job["n_sweeps"], transitions=transitions(job["method"]), quiet=True)
-    result = {"cpu": time.process_time() - begin}
+    result = {"cpu": time.process_time() - begin, "extra": peak_megabytes() - before}
     result["views"] = [list(engine.column_assignment(state)) for state in range(job["n_chains"])]
     if hidden:
         logp, guesses = [], []
