@@ -94,3 +94,25 @@ def squared_length(
         for i in range(j + 1, d):
             x[i] -= solved * factor[j, i]
     return total
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def squared_lengths(
+    factor,  # IN (d, d)
+    x,  # IN (d, n), OUT rubbish
+    out,  # OUT (n,)
+):
+    """Find ``x' A^-1 x`` for each column of ``x``, side by side."""
+    d, n = x.shape
+    for r in range(n):
+        out[r] = 0.0
+    for j in range(d):
+        inverse = 1.0 / factor[j, j]
+        for r in range(n):
+            solved = x[j, r] * inverse
+            x[j, r] = solved
+            out[r] += solved * solved
+        for i in range(j + 1, d):
+            below = factor[j, i]
+            for r in range(n):
+                x[i, r] -= below * x[j, r]

@@ -12,7 +12,13 @@ import numpy as np
 from numba import njit
 
 from countless.kernels import models
-from countless.kernels.cholesky import downdate, factorize, squared_length, update
+from countless.kernels.cholesky import (
+    downdate,
+    factorize,
+    squared_length,
+    squared_lengths,
+    update,
+)
 from countless.kernels.models_gaussian_marginals import (
     count_term,
     fill_tables,
@@ -23,6 +29,9 @@ from countless.kernels.models_gaussian_marginals import (
 CHANGES_BEFORE_REFRESH = 256
 # A downdate that leaves less of a squared pivot than this would lose half of the digits.
 LEAST_SHARE = 1e-7
+
+# Rows of so many columns that are visited one after another are looked at together, BLOCK at once.
+WIDE, BLOCK = 6, 64
 
 _LOG_PI = math.log(math.pi)
 # What is kept for the predictive densities with all rows, and with one row less.
@@ -43,6 +52,8 @@ class GaussianClusters(NamedTuple):
     side_factors: np.ndarray  # (d (d + 1) / 2, room) the factors, one over their diagonals
     terms: np.ndarray  # (7, room)
     changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
+    block: np.ndarray  # (2 d + room, BLOCK) next rows, a place to work, and squared distances
+    block_state: np.ndarray  # (2 + room,) int64: first row there, last row asked for, what is known
     work: np.ndarray  # (d,)
     side_work: np.ndarray  # (d, room)
 
@@ -50,6 +61,7 @@ class GaussianClusters(NamedTuple):
 @njit(nogil=True, cache=True)
 def _set_terms(clusters, c):
     """Follow a change of the factor, the mean and the number of rows."""
+    clusters.block_state[2 + c] = False
     d = clusters.mean.shape[1]
     n = clusters.statistics[c, 0]
     kappa = clusters.prior[0] + n
@@ -238,9 +250,63 @@ def _squared_distances(means, factors, work, n_clusters, rows, i, out):
 
 
 @njit(nogil=True, cache=True)
+def _place_in_block(block, state, rows, i):
+    """Return where row i lies in the block, or -1; rows with the same values will do."""
+    place = i - state[0]
+    if not 0 <= place < BLOCK:
+        return -1
+    for j in range(rows.shape[1]):
+        if block[j, place] != rows[i, j]:
+            return -1
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _look_ahead(means, factors, n_clusters, rows, i, block, state):
+    """Find the distances of the next rows from clusters as they are now."""
+    d = rows.shape[1]
+    for r in range(BLOCK):
+        at = min(i + r, rows.shape[0] - 1)
+        for j in range(d):
+            block[j, r] = rows[at, j]
+    state[:] = False
+    state[0] = i
+    work = block[d : 2 * d]
+    for c in range(n_clusters):
+        for j in range(d):
+            mean = means[c, j]
+            for r in range(BLOCK):
+                work[j, r] = block[j, r] - mean
+        squared_lengths(factors[c], work, block[2 * d + c])
+        state[2 + c] = True
+
+
+@njit(nogil=True, cache=True)
+def _distances_from_block(clusters, n_clusters, rows, i, out):
+    """Fill ``out`` with squared distances of rows that come one after another; tell whether."""
+    d = rows.shape[1]
+    block, state = clusters.block, clusters.block_state
+    mean, factor, work = clusters.mean, clusters.factor, clusters.work
+    place = _place_in_block(block, state, rows, i)
+    if place < 0 and i == state[1] + 1:
+        _look_ahead(mean, factor, n_clusters, rows, i, block, state)
+        place = 0
+    state[1] = i
+    if place < 0:
+        return False
+    for c in range(n_clusters):
+        if state[2 + c]:
+            out[c] = block[2 * d + c, place]
+        else:  # it has changed since
+            out[c] = _squared_distance(mean, factor, work, c, rows, i)
+    return True
+
+
+@njit(nogil=True, cache=True)
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    means, factors = clusters.side_means, clusters.side_factors
-    _squared_distances(means, factors, clusters.side_work, n_clusters, rows, i, out)
+    if rows.shape[1] < WIDE or not _distances_from_block(clusters, n_clusters, rows, i, out):
+        means, factors = clusters.side_means, clusters.side_factors
+        _squared_distances(means, factors, clusters.side_work, n_clusters, rows, i, out)
     of_own = out[own] if own >= 0 else 0.0
     terms = clusters.terms
     for c in range(n_clusters):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma
 
-from countless.kernels.models_gaussian import GaussianClusters
+from countless.kernels.models_gaussian import BLOCK, GaussianClusters
 from countless.models import gaussian_hyper
 from countless.models.checks import columns_of, means_and_variances, numbers, per_column, refuse
 from countless.models.hyper import make_hyper
@@ -135,6 +135,8 @@ class BoundGaussian(BoundModel):
             side_factors=np.empty((triangle, room)),
             terms=np.zeros((7, room)),
             changes=np.zeros(room, dtype=np.int64),
+            block=np.empty((2 * d + room, BLOCK)),
+            block_state=np.full(2 + room, -BLOCK, dtype=np.int64),
             work=np.empty(d),
             side_work=np.empty((d, room)),
         )
