@@ -239,7 +239,7 @@ def test_a_saved_model_answers_alike(fitted, tmp_path):
         ("hyper", lambda hyper: hyper[:, 1:]),
         ("views", lambda views: views + 1),
         ("n_clusters", lambda counts: counts * 0),
-        ("weights", lambda weights: -weights),
+        ("shares", lambda shares: -shares),
         ("statistics", lambda statistics: statistics[:-1]),
         ("together", lambda together: together[:1]),
     ],

@@ -26,17 +26,18 @@ class DrawnView(NamedTuple):
     part: SomeColumns
     labels: np.ndarray  # (n_rows,)
     statistics: np.ndarray  # (n_clusters + 1, width of its columns)
-    log_weights: np.ndarray  # (n_clusters + 1,)
+    shares: np.ndarray  # (n_clusters + 1,), not logarithms: a new cluster may have none
 
     def log_weighted(self, rows: np.ndarray) -> np.ndarray:
         """Return the log of weight times density, (n_rows, n_clusters + 1)."""
         own = np.ascontiguousarray(rows[:, self.part.columns])
-        return self.part.log_predictive(own, self.statistics) + self.log_weights
+        with np.errstate(divide="ignore"):
+            return self.part.log_predictive(own, self.statistics) + np.log(self.shares)
 
     def weights(self, rows: np.ndarray, fitted: bool) -> np.ndarray:
         """Return how probable each cluster is for each row; fitted rows are where they are."""
         if fitted:
-            return np.eye(len(self.log_weights))[self.labels]
+            return np.eye(len(self.shares))[self.labels]
         return softmax(self.log_weighted(rows), axis=1)
 
 
@@ -70,8 +71,8 @@ def table_of(
         part = SomeColumns(own, rows, columns)
         statistics = part.statistics(part.rows(), labels)
         extended = np.concatenate([statistics, np.zeros((1, part.width))])
-        log_weights = prior.log_predictive(np.bincount(labels))
-        drawn.append(DrawnView(part, labels.astype(np.int64), extended, log_weights))
+        shares = np.exp(prior.log_predictive(np.bincount(labels)))
+        drawn.append(DrawnView(part, labels.astype(np.int64), extended, shares))
     return DrawnTable(own, drawn)
 
 
@@ -139,7 +140,7 @@ def draw_rows(
         statistics = np.empty((count, table.model.width))
         for view in table.views:
             cluster = random.choice(
-                len(view.log_weights), size=count, p=view.weights(given, fitted=False)[0]
+                len(view.shares), size=count, p=view.weights(given, fitted=False)[0]
             )
             statistics[:, view.part.stretch] = view.statistics[cluster]
         parameters = table.model.draw_parameters(statistics, random)

@@ -93,8 +93,8 @@ def pack(answers: Answers) -> dict[str, np.ndarray]:
         "levels": np.array([str(level) for own in levels for level in own], dtype=np.str_),
         "hyper": np.stack([table.model.hyper.value for table in mixtures]),
         "views": views,
-        "n_clusters": np.array([len(view.log_weights) for view in every], dtype=np.int64),
-        "weights": np.exp(np.concatenate([view.log_weights for view in every])),
+        "n_clusters": np.array([len(view.shares) for view in every], dtype=np.int64),
+        "shares": np.concatenate([view.shares for view in every]),
         "statistics": np.concatenate([view.statistics.ravel() for view in every]),
         "together": answers.together,
     }
@@ -131,10 +131,10 @@ class _Parts:
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = arrays
-        self._at = {"n_clusters": 0, "weights": 0, "statistics": 0}
+        self._at = {"n_clusters": 0, "shares": 0, "statistics": 0}
         for name in self._at:
             _expect(arrays[name].ndim == 1, name)
-        _expect(bool((arrays["weights"] >= 0).all()), "weights")
+        _expect(bool((arrays["shares"] >= 0).all()), "shares")
 
     def views(self, model: BoundCells, view_of: np.ndarray) -> Iterator[DrawnView]:
         nothing = np.empty((0, model.n_features))
@@ -142,12 +142,10 @@ class _Parts:
             part = SomeColumns(model, nothing, np.flatnonzero(view_of == v))
             n_clusters = int(self._next("n_clusters", 1)[0])
             _expect(n_clusters > 1, "n_clusters")  # one cluster, and a new one
-            weights = self._next("weights", n_clusters)
+            shares = self._next("shares", n_clusters)
             statistics = self._next("statistics", n_clusters * part.width)
-            with np.errstate(divide="ignore"):
-                log_weights = np.log(weights)
             statistics = statistics.reshape(n_clusters, part.width)
-            yield DrawnView(part, np.empty(0, np.int64), statistics, log_weights)
+            yield DrawnView(part, np.empty(0, np.int64), statistics, shares)
 
     def end(self) -> None:
         for name, at in self._at.items():

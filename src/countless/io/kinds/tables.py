@@ -37,7 +37,7 @@ _ARRAYS = {
     "hyper": "f",  # (n_mixtures, n_hyper); the first is that of labels_, the others are draws
     "views": "i",  # (n_mixtures, n_columns); columns that labels_ do not rest on are in none, -1
     "n_clusters": "i",  # of each view of each mixture, with the new one
-    "weights": "f",  # of each of their clusters
+    "shares": "f",  # of each of their clusters
     "statistics": "f",  # of each of their clusters
     "together": "f",  # (n_columns, n_columns) how probably two columns share a view
 }
