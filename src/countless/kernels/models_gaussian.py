@@ -23,6 +23,7 @@ from countless.kernels.models_gaussian_marginals import (
     count_term,
     fill_tables,
     log_marginals_together,
+    set_scale,
 )
 
 # After so many rank-one changes a factor is computed afresh from the sums.
@@ -92,31 +93,9 @@ def _set_terms(clusters, c):
 
 
 @njit(nogil=True, cache=True)
-def _set_scale(sums, kappa0, prior_mean, prior_scale, mean, scale):
-    """Find the posterior mean and scale, the latter in the layout of factors."""
-    d = mean.shape[0]
-    kappa = kappa0 + sums[0]
-    for j in range(d):
-        mean[j] = (kappa0 * prior_mean[j] + sums[1 + j]) / kappa
-    # About the posterior mean: no difference of two large squares is left to the last step.
-    place = 1 + d
-    for i in range(d):
-        for j in range(i + 1):
-            from_rows = (
-                sums[place]
-                - sums[1 + i] * mean[j]
-                - mean[i] * sums[1 + j]
-                + sums[0] * mean[i] * mean[j]
-            )
-            from_prior = kappa0 * (prior_mean[i] - mean[i]) * (prior_mean[j] - mean[j])
-            scale[j, i] = prior_scale[i, j] + from_rows + from_prior
-            place += 1
-
-
-@njit(nogil=True, cache=True)
 def _refresh(clusters, c):
     factor = clusters.factor[c]
-    _set_scale(
+    set_scale(
         clusters.statistics[c],
         clusters.prior[0],
         clusters.prior_mean,

@@ -5,11 +5,43 @@ Statistics and clusters are laid out as ``models_gaussian.py`` says.
 
 import math
 
+import numpy as np
 from numba import njit
+
+from countless.kernels.cholesky import factorize
 
 _LOG_PI = math.log(math.pi)
 # Rows of ``terms`` in which pairs are worked on.
 _COUNT, _PRODUCT, _LOG = range(3)
+
+
+@njit(nogil=True, cache=True)
+def set_scale(
+    sums,  # IN (width,)
+    kappa0,  # IN
+    prior_mean,  # IN (d,)
+    prior_scale,  # IN (d, d)
+    mean,  # OUT (d,)
+    scale,  # OUT (d, d)
+):
+    """Find the posterior mean and scale, the latter in the layout of factors."""
+    d = mean.shape[0]
+    kappa = kappa0 + sums[0]
+    for j in range(d):
+        mean[j] = (kappa0 * prior_mean[j] + sums[1 + j]) / kappa
+    # About the posterior mean: no difference of two large squares is left to the last step.
+    place = 1 + d
+    for i in range(d):
+        for j in range(i + 1):
+            from_rows = (
+                sums[place]
+                - sums[1 + i] * mean[j]
+                - mean[i] * sums[1 + j]
+                + sums[0] * mean[i] * mean[j]
+            )
+            from_prior = kappa0 * (prior_mean[i] - mean[i]) * (prior_mean[j] - mean[j])
+            scale[j, i] = prior_scale[i, j] + from_rows + from_prior
+            place += 1
 
 
 @njit(nogil=True, cache=True)
@@ -94,18 +126,58 @@ def _set_log_dets(clusters, n):
         total[m] += math.log(product[m])
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _set_log_dets_with_rows(clusters, statistics, x, others, n):
+    """Find the logs of pivots of x with single rows: a row changes the determinant by a factor."""
+    d = clusters.mean.shape[1]
+    mean, factor, work = clusters.mean[0], clusters.factor[0], clusters.side_work
+    squared, total = clusters.terms[_PRODUCT], clusters.terms[_LOG]
+    own = 0.0
+    for j in range(d):
+        own += math.log(factor[j, j])
+        for m in range(n):
+            work[j, m] = statistics[others[m], 1 + j] - mean[j]
+    squared[:n] = 0.0
+    for j in range(d):
+        for m in range(n):
+            work[j, m] /= factor[j, j]
+            squared[m] += work[j, m] * work[j, m]
+        for i in range(j + 1, d):
+            for m in range(n):
+                work[i, m] -= work[j, m] * factor[j, i]
+    kappa = clusters.prior[0] + statistics[x, 0]
+    for m in range(n):
+        clusters.terms[_COUNT, m] = statistics[x, 0] + 1.0
+        total[m] = own + 0.5 * math.log(1.0 + kappa / (kappa + 1.0) * squared[m])
+
+
 @njit(nogil=True, cache=True)
 def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    """Answer ``models.log_marginals_together``, for as many pairs at once as have room."""
-    nu0, room = clusters.prior[1], clusters.terms.shape[1]
-    for begin in range(0, n_others, room):
-        n = min(room, n_others - begin)
-        _set_scales(clusters, statistics, x, others[begin : begin + n], n)
-        _set_log_dets(clusters, n)
-        for m in range(n):
-            count = clusters.terms[_COUNT, m]
-            if count < tables.shape[1]:
-                constant = tables[0, int(count)]
+    """Answer ``models.log_marginals_together``, for as many pairs at once as have room.
+
+    Most of the others are single rows, and these take d^2 steps; others take d^3.
+    """
+    factor, room = clusters.factor[0], clusters.terms.shape[1]
+    prior, center, scale = clusters.prior, clusters.prior_mean, clusters.prior_scale
+    set_scale(statistics[x], prior[0], center, scale, clusters.mean[0], factor)
+    factorize(factor, clusters.prior_pivots)
+    some, place = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    for single in (True, False):
+        n = 0
+        for m in range(n_others):
+            if (statistics[others[m], 0] == 1.0) == single:
+                some[n], place[n] = others[m], m
+                n += 1
+            if n < room and m < n_others - 1:
+                continue
+            if single:
+                _set_log_dets_with_rows(clusters, statistics, x, some, n)
             else:
-                constant = count_term(clusters, count)
-            out[begin + m] = constant - (nu0 + count) * clusters.terms[_LOG, m]
+                _set_scales(clusters, statistics, x, some, n)
+                _set_log_dets(clusters, n)
+            for i in range(n):
+                count = clusters.terms[_COUNT, i]
+                known = count < tables.shape[1]
+                constant = tables[0, int(count)] if known else count_term(clusters, count)
+                out[place[i]] = constant - (prior[1] + count) * clusters.terms[_LOG, i]
+            n = 0
