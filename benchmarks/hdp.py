@@ -1,16 +1,21 @@
 """The hard HDP beside k-means, DP-means and the HDP mixture that it is the limit of, in one run.
 
-Prints Markdown tables: the synthetic experiment of Kulis and Jordan, section 6.3, over 20 draws;
-the same with draws from the posterior of an HDP mixture; generated data sets with a known truth,
-whose penalties are read from the data; and 1,000 data sets of 1,000 rows.
+Prints Markdown tables: the synthetic experiment of Kulis and Jordan, section 6.3, over 20 draws,
+and over 20 that are as hard as the paper's; the first with draws from the posterior of an HDP
+mixture; generated data sets with a known truth, whose penalties are read from the data; and 1,000
+data sets of 1,000 rows.
 
 The paper reports one draw: normalized mutual information .81 for the hard HDP with 17 global and
 4.4 local clusters, .79 for k-means and DP-means on each data set, .77 for k-means and .73 for
-DP-means on all rows. Draws differ: *oracle* gives each row to the nearest of the true centers that
-its data set was drawn from, which no method that has to find them can be expected to beat.
+DP-means on all rows. Draws differ, as the 15 centers do that all 50 data sets share: k-means on all
+rows reaches .77 on one draw in twenty. So the paper's numbers are those of an easy draw, and are
+compared with draws on which k-means does as well. *oracle* gives each row to the nearest of the
+true centers that its data set was drawn from, which no method that has to find them can be expected
+to beat.
 """
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -19,6 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from harness import (
@@ -61,6 +68,10 @@ DRAWS: dict[str, dict[str, Any]] = {
 }
 
 
+# What k-means on all rows reached in the paper, and how near to that a draw counts as alike.
+PAPER_KMEANS, NEAR = 0.77, 0.01
+
+
 class Problem(NamedTuple):
     """Rows of several data sets, and where they come from."""
 
@@ -78,6 +89,18 @@ def paper_draw(seed: int) -> Problem:
     labels = np.concatenate(truth)
     X = centers[labels] + 0.1 * random.standard_normal((len(labels), 2))
     return Problem(X, labels, np.repeat(np.arange(50), 25), centers)
+
+
+def draws_like_the_papers(count: int) -> list[Problem]:
+    """Return the first draws on which k-means on all rows does as in the paper."""
+    found: list[Problem] = []
+    for seed in itertools.count():
+        problem = paper_draw(seed)
+        labels = KMeans(15, n_init=3, random_state=0).fit(problem.X).labels_
+        if abs(mean_nmi(problem, labels) - PAPER_KMEANS) <= NEAR:
+            found.append(problem)
+        if len(found) == count:
+            return found
 
 
 def shared_draw(
@@ -172,6 +195,18 @@ def per_set(score: Callable, problem: Problem, labels: np.ndarray) -> float:
     return float(np.mean([score(problem.truth[rows], labels[rows]) for rows in sets]))
 
 
+def mean_nmi(problem: Problem, labels: np.ndarray) -> float:
+    """Average normalized mutual information over data sets that each have several classes."""
+    found = np.unique(labels, return_inverse=True)[1]
+    shape = [values.max() + 1 for values in (problem.groups, problem.truth, found)]
+    share = np.zeros(shape)
+    np.add.at(share, (problem.groups, problem.truth, found), 1.0)
+    share /= share.sum(axis=(1, 2), keepdims=True)
+    both, classes, clusters = entr(share), entr(share.sum(axis=2)), entr(share.sum(axis=1))
+    apart = classes.sum(axis=1) + clusters.sum(axis=1)
+    return float(np.mean(2 - 2 * both.sum(axis=(1, 2)) / apart))
+
+
 def oracle(problem: Problem) -> np.ndarray:
     """Return the nearest of the true centers that a row's data set was drawn from."""
     used = np.zeros((problem.groups.max() + 1, len(problem.centers)), dtype=bool)
@@ -182,20 +217,31 @@ def oracle(problem: Problem) -> np.ndarray:
 
 def paper_table(bench: Bench) -> list[Record]:
     """Repeat the paper's experiment."""
-    return paper_scores(bench, CONTESTANTS)
+    return paper_scores(bench, first_draws(bench), CONTESTANTS)
+
+
+def like_table(bench: Bench) -> list[Record]:
+    """Repeat it on draws as hard as the paper's."""
+    return paper_scores(bench, draws_like_the_papers(bench.n_draws), CONTESTANTS)
 
 
 def draws_table(bench: Bench) -> list[Record]:
     """Repeat it with draws from the posterior, each fitted once."""
     beside = {name: CONTESTANTS[name] for name in BESIDE_DRAWS}
-    return paper_scores(bench, {**beside, **DRAWS}, repeat=1)
+    return paper_scores(bench, first_draws(bench), {**beside, **DRAWS}, repeat=1)
+
+
+def first_draws(bench: Bench) -> list[Problem]:
+    return [paper_draw(seed) for seed in range(bench.n_draws)]
 
 
 def paper_scores(
-    bench: Bench, contestants: dict[str, dict[str, Any]], repeat: int | None = None
+    bench: Bench,
+    problems: list[Problem],
+    contestants: dict[str, dict[str, Any]],
+    repeat: int | None = None,
 ) -> list[Record]:
-    """Score contestants; easy draws are those where k-means does as in the paper."""
-    problems = [paper_draw(seed) for seed in range(bench.n_draws)]
+    """Score contestants, by normalized mutual information averaged over data sets and draws."""
     found = {
         name: bench.run(problems, name, {"n_local": 5, "n_global": 15, **options}, repeat)
         for name, options in contestants.items()
@@ -204,9 +250,8 @@ def paper_scores(
 
     def scores(name):
         pairs = zip(problems, found[name], strict=True)
-        return np.array([per_set(normalized_mutual_info_score, p, run[0]) for p, run in pairs])
+        return np.array([mean_nmi(problem, run[0]) for problem, run in pairs])
 
-    easy = scores("k-means on all, told 15, 10 starts") >= 0.75
     fastest = np.mean([run["seconds"] for _, run in found["k-means on all, told 15"]])
     rows: list[Record] = []
     for name, runs in found.items():
@@ -218,7 +263,6 @@ def paper_scores(
             "method": name,
             "NMI": float(value.mean()),
             "deviation": float(value.std()),
-            f"NMI, {easy.sum()} easy draws": float(value[easy].mean()) if easy.any() else None,
             "global": None if "each" in name else float(np.mean(globals_)),
             "local": float(np.mean(locals_)),
         }
@@ -288,6 +332,7 @@ def large_table(bench: Bench) -> list[Record]:
 
 PARTS = {
     "paper": ("The paper's experiment", paper_table),
+    "like": ("The paper's experiment, on draws as hard as the paper's", like_table),
     "draws": ("The paper's experiment, by draws from the posterior", draws_table),
     "known": ("Penalties from the data", known_table),
     "large": ("Many large data sets", large_table),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,9 +151,10 @@ def open_grouped(table: Any, order: np.ndarray | None, n_jobs: int | None) -> It
 
     None means that they are.
     """
-    in_file = isinstance(table, FlatFile)
-    with scratch_folder() if in_file else nullcontext() as folder:
-        if order is not None:
-            table = sorted_copy(table, order, folder) if in_file else table[order]
-        with open_rows(table, None, get_divergence("sqeuclidean"), n_jobs) as home:
-            yield FewRows(home) if len(home.spans) == 1 else GroupedRows(home)
+    with ExitStack() as stack:
+        if order is not None and isinstance(table, FlatFile):
+            table = sorted_copy(table, order, stack.enter_context(scratch_folder()))
+        elif order is not None:
+            table = table[order]
+        home = stack.enter_context(open_rows(table, None, get_divergence("sqeuclidean"), n_jobs))
+        yield FewRows(home) if len(home.spans) == 1 else GroupedRows(home)
