@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from countless.dissimilarity import (
@@ -217,3 +218,8 @@ def test_inner_products_are_those_of_the_centered_rows():
 def test_bad_matrices_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_sparse_table_is_named_as_such():
+    with pytest.raises(ValueError, match="X is sparse, where this metric takes a table"):
+        dissimilarities(csr_array(np.eye(3)), metric="hamming")

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.colors import to_hex  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from countless import DPMixture  # noqa: E402
 from countless.bayes.posterior import Posterior  # noqa: E402
@@ -131,3 +132,9 @@ def test_pictures_need_matplotlib(posterior, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'countless\[plot\]'"):
         ClusterCountDisplay.from_posterior(posterior)
+
+
+@pytest.mark.parametrize("display", [ClusterCountDisplay, SimilarityDisplay, TraceDisplay])
+def test_what_is_not_fitted_is_named_as_such(display):
+    with pytest.raises(NotFittedError, match="This DPMixture instance is not fitted yet"):
+        display.from_estimator(DPMixture())

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 
 NUMERIC, ORDINAL, CATEGORICAL = "numeric", "ordinal", "categorical"
 
@@ -82,6 +83,8 @@ def read_columns(
 
 
 def _columns_of(X: Any) -> list[Column]:
+    if issparse(X):
+        raise ValueError("X is sparse, where this metric takes a table: give X.toarray()")
     if isinstance(X, list) and X and isinstance(X[0], Column):
         return list(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)

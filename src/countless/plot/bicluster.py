@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from countless.bayes.bicluster.cells import Cells, read_cells
 from countless.plot.style import CHOSEN, axes_for
@@ -94,6 +95,7 @@ class BiclusterDisplay:
         -------
         BiclusterDisplay
         """
+        check_is_fitted(estimator, "row_labels_")
         if column_names is None:
             column_names = getattr(estimator, "feature_names_in_", None)
         table = _in_numbers(read_cells(estimator, X, reset=False))

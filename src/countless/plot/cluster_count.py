@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from countless.bayes.posterior import Posterior
 from countless.plot.style import CHOSEN, PALE, axes_for
@@ -48,6 +49,7 @@ class ClusterCountDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> ClusterCountDisplay:
         """Draw the posterior of k of a fitted estimator; options as in `from_posterior`."""
+        check_is_fitted(estimator, "posterior_")
         return cls.from_posterior(estimator.posterior_, **options)
 
     @classmethod

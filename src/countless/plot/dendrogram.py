@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import dendrogram
+from sklearn.utils.validation import check_is_fitted
 
 from countless._labels import check_labels, number_by_appearance
 from countless.plot.style import COLORS, LINE, need_pyplot
@@ -253,6 +254,7 @@ class DendrogramDisplay:
 
 def tree_of(estimator: Any) -> tuple[DendrogramDisplay, np.ndarray]:
     """Return the tree of a fitted estimator, not drawn yet, and the leaf of each row."""
+    check_is_fitted(estimator, "linkage_matrix_")
     leaf = getattr(estimator, "leaf_labels_", np.arange(len(estimator.labels_)))
     first = np.unique(leaf, return_index=True)[1]
     log_odds = getattr(estimator, "log_merge_odds_", None)

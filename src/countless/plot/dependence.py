@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from countless.plot.similarity import cluster_order
 from countless.plot.style import CHOSEN, axes_for
@@ -67,6 +68,7 @@ class DependenceDisplay:
         -------
         DependenceDisplay
         """
+        check_is_fitted(estimator, "column_names_")
         names = estimator.column_names_
         return cls(estimator.dependence(), view_numbers(estimator), names).plot(ax=ax)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
+from sklearn.utils.validation import check_is_fitted
 
 from countless._labels import check_labels, number_by_appearance
 from countless.bayes.posterior import Posterior
@@ -57,6 +58,7 @@ class SimilarityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> SimilarityDisplay:
         """Draw the similarity of the rows of a fitted estimator; options as in `from_posterior`."""
+        check_is_fitted(estimator, "posterior_")
         return cls.from_posterior(estimator.posterior_, labels=estimator.labels_, **options)
 
     @classmethod

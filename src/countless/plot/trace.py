@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from countless.bayes.posterior import Posterior
 from countless.plot.style import color_of, need_pyplot
@@ -55,6 +56,7 @@ class TraceDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, **options: Any) -> TraceDisplay:
         """Draw the trace of a fitted estimator; options as in `from_posterior`."""
+        check_is_fitted(estimator, "posterior_")
         return cls.from_posterior(estimator.posterior_, **options)
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.utils.validation import check_is_fitted
 
 from countless.plot.style import LINE, need_pyplot
 
@@ -67,6 +68,7 @@ class ViewsDisplay:
         -------
         ViewsDisplay
         """
+        check_is_fitted(estimator, "column_names_")
         names = estimator.column_names_
         places = {name: j for j, name in enumerate(names)}
         views = [

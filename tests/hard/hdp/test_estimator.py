@@ -119,6 +119,7 @@ def test_bad_parameters_are_named(parameters, message):
         (["a", None, "b"], "row 1 has none"),
         ([1.0, 2.0, np.nan], "row 2 has none"),
         (np.array([1, "a", (2,)], dtype=object), "labels that can be compared"),
+        ([1, "1", "a"], "labels that can be compared"),
     ],
 )
 def test_bad_groups_are_named(groups, message):

@@ -36,6 +36,9 @@ def check_groups(groups: Any, n_rows: int) -> Groups:
     if groups is None:
         return Groups(np.zeros(1, dtype=np.int64), np.zeros(n_rows, dtype=np.int32))
     given = np.asarray(groups)
+    if given.dtype.kind == "U" and isinstance(groups, list | tuple):
+        # NumPy makes text of numbers beside text, so that 1 and "1" would be one data set.
+        given = np.asarray(groups, dtype=object)
     if given.shape != (n_rows,):
         raise ValueError(
             f"groups must hold a label for each of {n_rows} rows; got shape {given.shape}"
