@@ -49,13 +49,13 @@ def sweep(
         if may_open and empty == room:
             return visit, log_chosen, log_foretold
         i = order[visit]
-        # As int64, which other kernels number clusters by: models are compiled for no other.
-        own = np.int64(labels[i])
+        own = labels[i]
         # A row that is alone opens its own cluster again, or joins another one.
         alone = own >= 0 and sizes[own] == 1
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
-        log_predictive_row(clusters, reach, rows, i, own, weights)
+        # Models are compiled for int64, which other kernels number clusters by.
+        log_predictive_row(clusters, reach, rows, i, np.int64(own), weights)
         opened_weight = weights[opened] + opening[n_clusters - alone] if may_open else -math.inf
         highest = opened_weight
         for c in range(reach):
@@ -72,7 +72,7 @@ def sweep(
             sums[c] = total
         log_total = highest + math.log(total)
         if target.shape[0] > 0:
-            new = np.int64(target[i])
+            new = target[i]
         else:
             mark = random.random() * total
             new = 0
@@ -84,7 +84,7 @@ def sweep(
         if new == own:
             continue
         if own >= 0:
-            remove_row(clusters, own, rows, i)
+            remove_row(clusters, np.int64(own), rows, i)
             sizes[own] -= 1
             if sizes[own] == 0:
                 n_clusters -= 1
