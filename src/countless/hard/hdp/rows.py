@@ -19,7 +19,6 @@ from countless.rows.frame import Sums
 from countless.rows.home import ThreadedRows
 from countless.rows.table import FlatFile, scratch_folder, sorted_copy
 
-
 # Passes of 2-means inside each cluster of a short table; later ones change little.
 PASSES = 3
 # Up to so many columns a plain loop over distances is faster than products of matrices.
