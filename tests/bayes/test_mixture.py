@@ -172,7 +172,7 @@ def test_an_interruption_keeps_the_draws_so_far():
 
 
 def test_chains_end_where_they_agree():
-    schedule = Schedule(100, None, 2, looks=(10, 20, 40))
+    schedule = Schedule(100, 50, 2, looks=(10, 20, 40), halve=True)
     chains = [Counter() for _ in range(3)]
     draws = run_chains(chains, schedule, agree=lambda draws: len(draws[0]) >= 5)
     assert draws == [[12, 14, 16, 18, 20]] * 3
@@ -180,7 +180,7 @@ def test_chains_end_where_they_agree():
 
 
 def test_when_chains_end_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(sampled, "AGREED_R_HAT", 2.0)
+    monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 2.0)
     monkeypatch.setattr(sampled, "FIRST_LOOK", 12)
     fitted = [DPMixture(random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)]
     one, two = (mixture.posterior_ for mixture in fitted)
@@ -267,6 +267,20 @@ def test_a_saved_mixture_answers_the_same(name, tmp_path):
     assert loaded.n_clusters_ == fitted.n_clusters_
     with pytest.raises(ValueError, match="loaded from a file; fit anew"):
         loaded.partial_fit(table)
+
+
+@pytest.mark.parametrize("name", ["categorical", "columns"])
+def test_a_saved_mixture_of_text_answers_the_same(name, tmp_path):
+    words = np.array(["red", "7", "grün"], dtype=object)[TRUE]
+    table = np.column_stack([words, np.repeat([1, 2], 45).astype(object)])
+    table[3, 0] = None
+    fitted = DPMixture(name, n_chains=1, n_sweeps=10, random_state=0).fit(table)
+    save_model(tmp_path / "mixture.zip", fitted)
+    loaded = load_model(tmp_path / "mixture.zip").estimator
+    assert np.array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
+    assert np.array_equal(loaded.sample(5, random_state=0), fitted.sample(5, random_state=0))
+    with pytest.raises(ValueError, match="has 7, which is no known level: row 0, column 0"):
+        loaded.predict([[7, 1]])
 
 
 @pytest.mark.parametrize(

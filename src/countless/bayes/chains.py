@@ -43,9 +43,10 @@ class Schedule(NamedTuple):
     """How long each chain runs, and what is kept."""
 
     n_sweeps: int  # in all
-    burn_in: int | None  # of them nothing is kept of the first ones; None: of the first half
+    burn_in: int  # of them nothing is kept of the first ones
     thin: int = 1  # and then one in so many is kept
     looks: tuple[int, ...] = ()  # sweeps after which the run ends, if chains agree
+    halve: bool = False  # forget the first half, wherever the run ends
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -57,7 +58,7 @@ class Schedule(NamedTuple):
 
         A run that ends later keeps no more of what lies before.
         """
-        if self.burn_in is None:
+        if self.halve:
             return sweep > end // 2 and sweep % self.thin == 0
         return sweep > self.burn_in and (sweep - self.burn_in) % self.thin == 0
 

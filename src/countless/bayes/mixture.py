@@ -55,9 +55,9 @@ class DPMixture(SampledMixture):
         row.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
-        Sweeps of each chain in all. 'auto' goes on until the chains agree, R-hat of all that
-        ``converged_`` looks at being at most 1.05 (asked after 50 sweeps, 75, ...), or for
-        1,000 sweeps; one chain, which has none to agree with, makes 200.
+        Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
+        means it (asked after 50 sweeps, 75, 112, ...), or for 1,000 sweeps; one chain, which has
+        none to agree with, makes 200.
     burn_in : int, default=None
         How many of the first are forgotten; by default half of all that were made.
     thin : int, default=1
@@ -88,7 +88,7 @@ class DPMixture(SampledMixture):
         The prior with the parameters of that draw.
     mixture_statistics_, mixture_weights_, mixture_hyper_, mixture_starts_ : ndarray
         What predictions rest on: clusters of ``labels_`` and of draws, one mixture after another.
-    model_table_, model_hyper_ : ndarray
+    model_table_, model_levels_, model_hyper_ : ndarray, list and ndarray
         The model in the form in which it is saved.
     n_features_in_ : int
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from countless._compat import CallbackSupportMixin
 from countless.bayes.chains import Schedule
 from countless.bayes.diagnostics import diagnose
-from countless.bayes.gibbs import Draw, parameters_of
+from countless.bayes.gibbs import parameters_of
 from countless.bayes.point_estimate import LOSSES
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import Mixture, Packed, pack, unpack
@@ -25,12 +25,13 @@ from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
-# Chains whose R-hat is above this disagree; they run on until it is below the lower one.
+# Chains whose R-hat is above this disagree.
 HIGHEST_R_HAT = 1.1
-AGREED_R_HAT = 1.05
 # Chains that run until they agree are asked after so many sweeps, then after half as many more,
 # and at last end. One chain has nothing to agree with.
 FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 50, 1.5, 1000, 200
+
+ParametersOf = Callable[[Sequence[Sequence[Any]]], dict[str, np.ndarray]]
 
 
 class Sampled(CallbackSupportMixin, BaseEstimator):
@@ -75,6 +76,7 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
 
     model_: BoundModel
     model_table_: np.ndarray | None
+    model_levels_: list | None
     model_hyper_: np.ndarray | None
     mixture_statistics_: np.ndarray
     mixture_weights_: np.ndarray
@@ -85,8 +87,8 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
         """Keep what predictions need as plain arrays: that of ``labels_``, then those of draws."""
         self.model_ = model
         # A model that has a name can be saved by it; others, of any make, cannot.
-        named = isinstance(self.model, str)
-        self.model_table_, self.model_hyper_ = pack_model(model) if named else (None, None)
+        packed_model = pack_model(model) if isinstance(self.model, str) else None
+        self.model_table_, self.model_levels_, self.model_hyper_ = packed_model or [None] * 3
         packed = pack(mixtures)
         self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
         self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts
@@ -122,16 +124,15 @@ def schedule_of(estimator: Any) -> Schedule:
 def schedule_until_agreed(estimator: Any) -> Schedule:
     """Check what is kept of chains that run until they agree, and return when they are asked."""
     check_counts(estimator, "n_chains", "thin")
-    burn_in, thin = estimator.burn_in, estimator.thin
-    most = most_sweeps(estimator)
-    if burn_in is not None:
-        _check_burn_in(burn_in, most, thin)
-    first = max(FIRST_LOOK, 8 * thin, 2 * int(burn_in or 0))
+    thin, most, halve = estimator.thin, most_sweeps(estimator), estimator.burn_in is None
+    burn_in = most // 2 if halve else estimator.burn_in
+    _check_burn_in(burn_in, most, thin)
+    look = max(FIRST_LOOK, 8 * thin, 0 if halve else 2 * int(burn_in))
     looks = []
-    while first < most and estimator.n_chains > 1:
-        looks.append(first)
-        first = int(LOOK_GROWTH * first)
-    return Schedule(most, None if burn_in is None else int(burn_in), thin, tuple(looks))
+    while look < most and estimator.n_chains > 1:
+        looks.append(look)
+        look = int(LOOK_GROWTH * look)
+    return Schedule(most, int(burn_in), thin, tuple(looks), halve)
 
 
 def most_sweeps(estimator: Any) -> int:
@@ -148,12 +149,14 @@ def _check_burn_in(burn_in: Any, n_sweeps: int, thin: int) -> None:
         )
 
 
-def chains_agree(draws: Sequence[Sequence[Draw]]) -> bool:
+def chains_agree(
+    draws: Sequence[Sequence[Any]], parameters_of: ParametersOf = parameters_of
+) -> bool:
     """Tell whether chains agree on k, the log joint density and parameters of the prior."""
     log_joint = np.array([[draw.log_joint for draw in chain] for chain in draws])
     n_clusters = np.array([[draw.labels.max() for draw in chain] for chain in draws])
     numbers = [n_clusters, log_joint, *parameters_of(draws).values()]
-    return all(diagnose(each).r_hat <= AGREED_R_HAT for each in numbers)
+    return all(diagnose(each).r_hat <= HIGHEST_R_HAT for each in numbers)
 
 
 def as_prior(name: str, prior: Any) -> PartitionPrior:
@@ -165,7 +168,9 @@ def as_prior(name: str, prior: Any) -> PartitionPrior:
     return prior
 
 
-def posterior_of(draws: Sequence[Sequence[Draw]], thin: int) -> Posterior:
+def posterior_of(
+    draws: Sequence[Sequence[Any]], thin: int, parameters_of: ParametersOf = parameters_of
+) -> Posterior:
     """Return what chains drew of a partition and of the parameters of its prior."""
     return Posterior(
         [[draw.labels for draw in chain] for chain in draws],
