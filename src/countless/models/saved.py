@@ -1,42 +1,71 @@
-"""Bound models as two plain arrays, for files: a short table to bind to, and the hyperparameters.
+"""Bound models in plain form, for files: a short table to bind to, levels, and hyperparameters.
 
 What a bound model keeps of its table is where its columns are measured from and which levels they
-have. The table made here shows just that, so that the model of the same name bound to it is the
-same model. A full covariance has the scale that its hyperparameters stretch below it.
+have. The table made here shows where, so that the model of the same name bound to it and to the
+levels is the same model. A full covariance has the scale that its hyperparameters stretch below it.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from countless.kernels.models_cells_marginals import CATEGORY, COUNT
 from countless.models.cells import BoundCells
+from countless.models.columns import Columns
+from countless.models.columnwise import Categorical
 from countless.models.gaussian import BoundGaussian, Gaussian
 from countless.models.named import as_model
 from countless.models.protocol import BoundModel
 
 
-def pack_model(model: BoundModel) -> tuple[np.ndarray, np.ndarray]:
-    """Return a table and hyperparameters from which `unpack_model` makes the model again.
+class PackedModel(NamedTuple):
+    """A bound model without its name."""
+
+    table: np.ndarray  # (a few, n_features)
+    levels: list[list | None]  # of each column; None where it has none
+    hyper: np.ndarray  # (n_hyper,)
+
+
+def pack_model(model: BoundModel) -> PackedModel | None:
+    """Return what `unpack_model` makes the model of again; None where a level is no plain value.
 
     Examples
     --------
-    >>> from countless.models import Poisson
-    >>> model = Poisson().bind([[3.0], [5.0]])
-    >>> unpack_model("poisson", *pack_model(model)).hyper.value == model.hyper.value
-    array([ True,  True])
+    >>> from countless.models import Categorical
+    >>> model = Categorical().bind([["red"], ["blue"]])
+    >>> packed = pack_model(model)
+    >>> packed.levels
+    [['blue', 'red']]
+    >>> unpack_model("categorical", packed).rows([["red"]])
+    array([[1.]])
     """
     value = model.hyper.value.copy()
-    if isinstance(model, BoundCells):
-        return _table_of_cells(model), value
+    levels: list[list | None] = [None] * model.n_features
     if isinstance(model, BoundGaussian):
-        return np.vstack([model.origin, model.base_scale]), value
-    return model.table(np.zeros((1, model.n_features))), value
+        return PackedModel(np.vstack([model.origin, model.base_scale]), levels, value)
+    if not isinstance(model, BoundCells):
+        return PackedModel(model.table(np.zeros((1, model.n_features))), levels, value)
+    for block in model.blocks:
+        if block.levels is not None:
+            plain = [v.item() if isinstance(v, np.generic) else v for v in block.levels]
+            if not all(map(_is_plain, plain)):
+                return None
+            for j in block.columns:
+                levels[j] = plain
+    return PackedModel(_table_of_cells(model), levels, value)
 
 
-def unpack_model(name: str, table: np.ndarray, value: np.ndarray) -> BoundModel:
-    """Return the model of this name that was packed, or say that the arrays are not such."""
-    given = as_model(name)
+def unpack_model(name: str, packed: PackedModel) -> BoundModel:
+    """Return the model of this name that was packed, or say that it is no such."""
+    given, (table, levels, value) = as_model(name), packed
+    if len(levels) != table.shape[1] or not all(map(_are_levels, levels)):
+        raise ValueError("levels must be plain values, or None, for each column")
+    if isinstance(given, Categorical | Columns):
+        given = Columns([None if own is None else Categorical(levels=own) for own in levels])
+    elif any(own is not None for own in levels):
+        raise ValueError(f"a {name} model has no levels")
     if isinstance(given, Gaussian):
         table, scale = table[:1], table[1:]
         given = Gaussian(scale=scale)
@@ -50,21 +79,23 @@ def unpack_model(name: str, table: np.ndarray, value: np.ndarray) -> BoundModel:
 
 
 def _table_of_cells(model: BoundCells) -> np.ndarray:
-    """Return a table with all levels, and with the means that numbers are measured from."""
-    most = max([2, *(len(block.levels) for block in model.blocks if block.levels is not None)])
-    n_rows = 2 ** int(np.ceil(np.log2(most)))  # so that sums and means of a few rows are exact
-    table = np.zeros((n_rows, model.n_features), dtype=object)
+    """Return two rows: numbers have the means they are measured from, binary columns 0 and 1."""
+    table = np.zeros((2, model.n_features))
     for block in model.blocks:
         for j in block.columns:
-            if block.levels is not None:
-                places = np.minimum(np.arange(n_rows), len(block.levels) - 1)
-                table[:, j] = block.levels[places]
-            elif model.kind[j] == CATEGORY:
-                table[1, j] = 1.0
+            if model.kind[j] == CATEGORY:
+                table[1, j] = block.levels is None
             elif model.kind[j] != COUNT:
-                table[0, j] = n_rows * model.origin[j]
+                table[0, j] = 2.0 * model.origin[j]
                 if table[0, j] in (0.0, 1.0):  # or else it would look like a binary column
-                    table[:2, j] = table[0, j] + 2.0, -2.0
-    # Text stays text, even "7", and whole numbers that floats do not have stay what they are.
-    plain = all(isinstance(cell, int | float) and float(cell) == cell for cell in table.flat)
-    return table.astype(np.float64) if plain else table
+                    table[:, j] = table[0, j] + 2.0, -2.0
+    return table
+
+
+def _are_levels(levels: Any) -> bool:
+    return levels is None or (isinstance(levels, list) and all(map(_is_plain, levels)))
+
+
+def _is_plain(level: Any) -> bool:
+    # Everything else would not be the same when it comes back from a text.
+    return isinstance(level, bool | int | str) or (isinstance(level, float) and np.isfinite(level))

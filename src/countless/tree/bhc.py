@@ -107,7 +107,7 @@ class BayesianHierarchicalClustering(
     node_statistics_, node_weights_, node_shares_ : ndarray
         The mixture that new rows are compared with: the statistics and the weight of each node
         that counts, and the share of each cluster in it. The first is a new cluster.
-    model_table_, model_hyper_ : ndarray
+    model_table_, model_levels_, model_hyper_ : ndarray, list and ndarray
         ``model_`` as plain arrays, which a saved model holds.
     objective_history_ : ndarray
         Minus the log evidence and log prior of what is learned, after each round; it never rises.
@@ -258,7 +258,8 @@ class BayesianHierarchicalClustering(
         self.log_evidence_ = fit.best.evaluation.log_evidence
         self.alpha_ = fit.best.alpha
         self.model_ = fit.best.model
-        self.model_table_, self.model_hyper_ = pack_model(fit.best.model)
+        packed = pack_model(fit.best.model)
+        self.model_table_, self.model_levels_, self.model_hyper_ = packed or [None] * 3
         of_leaf = np.empty(tree.n_leaves, dtype=np.int64)
         of_leaf[leaf_labels] = self.labels_
         mixture = node_mixture(tree, log_odds, self.alpha_, of_leaf)

@@ -7,6 +7,7 @@ import numpy as np
 from .kind import RAN, Kind, State, check_groups, restore_attributes, sizes_of
 
 _MODEL = {"model_table_": "f", "model_hyper_": "f"}
+_LEVELS = {"model_levels_": list}
 _MIXTURES = {
     "mixture_statistics_": "f",
     "mixture_weights_": "f",
@@ -16,9 +17,10 @@ _MIXTURES = {
 
 
 def _model_of(estimator: Any, state: State) -> Any:
-    from ...models.saved import unpack_model
+    from ...models.saved import PackedModel, unpack_model
 
-    return unpack_model(estimator.model, state["model_table_"], state["model_hyper_"])
+    packed = (state[f"model_{part}_"] for part in PackedModel._fields)
+    return unpack_model(estimator.model, PackedModel(*packed))
 
 
 def _check_mixtures(estimator: Any, state: State, weights: str = "k") -> int:
@@ -79,7 +81,7 @@ BAYES = (
         "countless.bayes.mixture",
         "DPMixture",
         {**_MODEL, **_MIXTURES},
-        RAN,
+        {**_LEVELS, **RAN},
         _check_mixtures,
         _restore_mixtures,
     ),
@@ -95,7 +97,7 @@ BAYES = (
             "group_weights_": "f",
             "weights_": "f",
         },
-        RAN,
+        {**_LEVELS, **RAN},
         _check_shared_mixtures,
         _restore_mixtures,
     ),
@@ -111,7 +113,7 @@ BAYES = (
             "linkage_matrix_": "f",
             "log_merge_odds_": "f",
         },
-        {"alpha_": float, "log_evidence_": float, **RAN},
+        {"alpha_": float, "log_evidence_": float, **_LEVELS, **RAN},
         _check_tree,
         _restore_tree,
     ),
