@@ -19,6 +19,7 @@ from countless.bayes.hdp_seating import (
     count_cells,
     draw_shared,
     log_seating,
+    move_local_clusters,
     seating_of,
 )
 from countless.models import Categorical, FixedGaussian, Gaussian
@@ -101,6 +102,33 @@ def test_splits_and_merges_alone_follow_the_enumerated_posterior():
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
     split_and_merge = partial(chain.split_and_merge, 2)
     assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_shared) < 0.03
+
+
+def test_local_clusters_moved_follow_the_enumerated_posterior():
+    exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+    chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
+    move_local_clusters = partial(chain.move_local_clusters, 4)
+    moves = chain.assign_rows, move_local_clusters, chain.draw_shared
+    assert total_variation(exact, chain, 4000, *moves) < 0.03
+
+
+def test_a_local_cluster_moves_as_one_to_where_its_group_is_not():
+    """The last group starts with two clusters that lie where those of the others do, crossed."""
+    table = np.repeat([0.0, 9.0, 0.0, 9.0], [3, 3, 2, 2])[:, None]
+    group = np.repeat([0, 1, 2], [3, 3, 4]).astype(np.int32)
+    model = FixedGaussian(variance=1.0, prior_variance=100.0, mean=0.0).bind(table)
+    rows, at = model.rows(table), Concentrations(1.0, 1.0)
+    labels = np.repeat([0, 1, 1, 2], [3, 3, 2, 2])
+    seating = seating_of(model, rows, group, labels, 3)
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        moved = move_local_clusters(seating, model, rows, group, at, random, 4)
+        fresh = seating_of(model, rows, group, moved.labels, 3)
+        np.testing.assert_array_equal(moved.counts, fresh.counts)
+        np.testing.assert_allclose(moved.statistics, fresh.statistics, atol=1e-9)
+        assert moved.weights.sum() == pytest.approx(1.0)
+        assert moved.labels[6] == moved.labels[7] != moved.labels[8] == moved.labels[9]
+    assert moved.labels.tolist() == np.repeat([0, 1, 0, 1], [3, 3, 2, 2]).tolist()
 
 
 def test_columns_of_three_groups_follow_the_enumerated_posterior():
@@ -199,7 +227,7 @@ def test_sweeps_keep_the_prior_of_everything():
         rows = model.draw_rows({name: value[labels] for name, value in parameters.items()}, rng)
         chain = SharedChain(model, PRIOR, rows, TWO_GROUPS, labels, rng)
         chain.seating, chain.at = chain.seating._replace(weights=weights), at
-        chain._n_swept = EARLY_SWEEPS
+        chain.n_swept = EARLY_SWEEPS
         for _ in range(2):
             chain.sweep()
         first.append(labels.max() + 1)

@@ -156,10 +156,10 @@ def test_stopped_runs_keep_their_draws(monkeypatch):
     sweep = hdp_chain.SharedChain.sweep
 
     def interrupted(chain):
+        if len(done) == 8:
+            raise KeyboardInterrupt
         sweep(chain)
         done.append(chain)
-        if len(done) == 9:
-            raise KeyboardInterrupt
 
     monkeypatch.setattr(hdp_chain.SharedChain, "sweep", interrupted)
     mixture = HDPMixture(

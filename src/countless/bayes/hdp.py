@@ -8,12 +8,14 @@ processes", JASA 101, 2006). Markov chains draw from the posterior of the cluste
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import OnPass, report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
-from countless.bayes.hdp_chain import SharedChain, SharedDraw
+from countless.bayes.hdp_chain import SharedChain, SharedDraw, concentrations_of
 from countless.bayes.hdp_predict import (
     by_group,
     log_chances,
@@ -22,9 +24,8 @@ from countless.bayes.hdp_predict import (
     shares,
 )
 from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_of
-from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
-from countless.bayes.sampled import SampledMixture, averaged
+from countless.bayes.sampled import SampledMixture, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
 from countless.bayes.table import check_table
 from countless.hard.hdp.estimator import HDPMeans
@@ -60,12 +61,14 @@ class HDPMixture(SampledMixture):
         Where chains start: all rows in one cluster, the global clusters of `HDPMeans`, or a label
         for each row.
     n_chains : int, default=4
-    n_sweeps : int, default=200
-        Sweeps of each chain in all.
+    n_sweeps : int or 'auto', default='auto'
+        Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
+        means it (asked after 50 sweeps, 75, 112, ...), or for 1,000 sweeps; one chain, which has
+        none to agree with, makes 200.
     burn_in : int, default=None
-        Of which the first are forgotten; by default half of them.
+        How many of the first are forgotten; by default half of all that were made.
     thin : int, default=1
-        Every so manieth sweep after these is kept.
+        After these, one sweep in so many is kept.
     loss : {'vi', 'binder'}, default='vi'
         What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
     random_state : int, RandomState instance or None, default=None
@@ -136,7 +139,7 @@ class HDPMixture(SampledMixture):
         sample_hyper=True,
         init="one",
         n_chains=4,
-        n_sweeps=200,
+        n_sweeps="auto",
         burn_in=None,
         thin=1,
         loss="vi",
@@ -185,7 +188,7 @@ class HDPMixture(SampledMixture):
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
             draws = self._draw(bound, believed, rows, grouped, schedule, random, on_pass)
-        self._store(bound, believed, rows, grouped, draws, schedule, random)
+        self._store(bound, believed, rows, grouped, draws, random)
         return self
 
     def fit_predict(self, X, y=None, groups=None):
@@ -259,7 +262,7 @@ class HDPMixture(SampledMixture):
             if value is not None and not isinstance(value, Gamma):
                 check_positive(name, value)
         believed = Believed(*(Gamma() if v is None else v for v in (self.alpha, self.gamma)))
-        return self._check_schedule(), believed
+        return self._check_schedule(may_be_auto=True), believed
 
     def _first_labels(self, rows: np.ndarray, groups: Groups, seed: int) -> np.ndarray:
         """Return the clusters to start from."""
@@ -299,7 +302,10 @@ class HDPMixture(SampledMixture):
             )
             for generator in random.spawn(self.n_chains)
         ]
-        return run_chains(chains, schedule, n_jobs=self.n_jobs, on_pass=on_pass)
+        agree = partial(chains_agree, parameters_of=concentrations_of)
+        draws = run_chains(chains, schedule, agree=agree, n_jobs=self.n_jobs, on_pass=on_pass)
+        self.n_iter_ = min(chain.n_swept for chain in chains)
+        return draws
 
     def _store(
         self,
@@ -308,18 +314,10 @@ class HDPMixture(SampledMixture):
         rows: np.ndarray,
         groups: Groups,
         draws: list[list[SharedDraw]],
-        schedule: Schedule,
         random: np.random.Generator,
     ) -> None:
         """Keep the draws, and what follows from them."""
-        at = np.array([[draw.at for draw in chain] for chain in draws])
-        self.posterior_ = Posterior(
-            [[draw.labels for draw in chain] for chain in draws],
-            [[draw.log_joint for draw in chain] for chain in draws],
-            {"alpha": at[:, :, 0], "gamma": at[:, :, 1]},
-            thin=self.thin,
-        )
-        self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
+        self.posterior_ = posterior_of(draws, self.thin, concentrations_of)
         self.labels_ = self.posterior_.point_estimate(self.loss, random)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,15 @@ from countless.bayes.hdp_seating import (
     assign_rows,
     draw_shared,
     log_seating,
+    move_local_clusters,
     seating_of,
 )
 from countless.bayes.hdp_split_merge import split_and_merge
 from countless.models import BoundModel
+
+# Clusters of a few groups come and go slowly, by moves that cost less than the others of a sweep:
+# these are made so many times, with local clusters of so many rows of each group.
+N_PASSES, N_VISITS = 3, 2
 
 
 class SharedDraw(NamedTuple):
@@ -72,7 +78,7 @@ class SharedChain:
     ) -> None:
         self.model, self.believed, self.rows, self.random = model, believed, rows, random
         self.group = np.ascontiguousarray(group, dtype=np.int32)
-        self._split_merge, self._n_swept = split_merge, 0
+        self._split_merge, self.n_swept = split_merge, 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self.seating = seating_of(model, rows, self.group, labels, int(group.max()) + 1)
         self.at = believed.draw(random)
@@ -85,13 +91,16 @@ class SharedChain:
 
     def sweep(self) -> None:
         """Move rows, clusters, their weights, both concentrations and hyperparameters."""
-        self._n_swept += 1
-        if self._n_swept % SWEEPS_BEFORE_REFRESH == 0:
+        self.n_swept += 1
+        if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self._sum_afresh()
-        self.assign_rows()
+        for _ in range(N_PASSES):
+            self.assign_rows()
+            self.move_local_clusters(N_VISITS)
+            self.draw_shared()
         if self._split_merge:
-            self.split_and_merge(EARLY_TRIES if self._n_swept <= EARLY_SWEEPS else N_TRIES)
-        self.draw_shared()
+            self.split_and_merge(EARLY_TRIES if self.n_swept <= EARLY_SWEEPS else N_TRIES)
+            self.draw_shared()
         if len(self._free):
             self.move_hyper()
 
@@ -99,6 +108,12 @@ class SharedChain:
         """Draw the cluster of each row in turn, given all others."""
         self.seating = assign_rows(
             self.seating, self.model, self.rows, self.group, self.at, self.random
+        )
+
+    def move_local_clusters(self, n_visits: int) -> None:
+        """Draw the clusters of local clusters, those of so many rows of each group."""
+        self.seating = move_local_clusters(
+            self.seating, self.model, self.rows, self.group, self.at, self.random, n_visits
         )
 
     def split_and_merge(self, n_tries: int) -> None:
@@ -134,3 +149,9 @@ class SharedChain:
     def _sum_afresh(self) -> None:
         statistics = self.model.statistics(self.rows, self.seating.labels)
         self.seating = self.seating._replace(statistics=statistics)
+
+
+def concentrations_of(draws: Sequence[Sequence[SharedDraw]]) -> dict[str, np.ndarray]:
+    """Return both concentrations in each draw of each chain, (n_chains, n_draws)."""
+    at = np.array([[draw.at for draw in chain] for chain in draws])
+    return {name: at[:, :, place] for place, name in enumerate(Concentrations._fields)}

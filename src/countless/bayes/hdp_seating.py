@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from countless.bayes.collapsed import NO_TARGET
+from countless.kernels import hdp_gibbs as kernels
 from countless.kernels.hdp_gibbs import LEAST_WEIGHT, draw_tables, sweep_groups
 from countless.models import BoundModel
 from countless.priors.hyper import Gamma, draw_concentration
@@ -115,10 +116,47 @@ def assign_rows(
             NO_TARGET, at.alpha, at.gamma, random,
         )  # fmt: skip
         statistics = clusters.statistics
-    used = counts.any(axis=0)
+    return _without_empty(Seating(labels, counts, weights, statistics))
+
+
+def move_local_clusters(
+    seating: Seating,
+    model: BoundModel,
+    rows: np.ndarray,
+    group: np.ndarray,
+    at: Concentrations,
+    random: np.random.Generator,
+    n_visits: int,
+) -> Seating:
+    """Draw the cluster of local clusters: those of so many rows of each group, given all others.
+
+    All rows of a group at one cluster go together, to one that has no row of their group. One by
+    one they would hardly ever leave each other.
+    """
+    sizes = seating.counts.sum(axis=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    members = np.argsort(group, kind="stable")
+    groups = np.tile(np.arange(len(sizes)), n_visits)
+    visited = members[starts[groups] + random.integers(sizes[groups])]
+    added = len(groups)
+    labels, counts = seating.labels.copy(), np.pad(seating.counts, ((0, 0), (0, added)))
+    weights = np.concatenate([seating.weights[:-1], np.zeros(added), seating.weights[-1:]])
+    statistics = np.pad(seating.statistics, ((0, added + 1), (0, 0)))
+    kernels.move_local_clusters(
+        model.clusters(1), statistics, counts, weights, rows, members, starts,
+        np.column_stack([groups, visited]), labels, *at, random,
+    )  # fmt: skip
+    return _without_empty(Seating(labels, counts, weights, statistics[:-1]))
+
+
+def _without_empty(seating: Seating) -> Seating:
+    """Return a seating with its clusters that have no rows left out."""
+    used = seating.counts.any(axis=0)
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    kept = np.append(weights[:-1][used], weights[-1])
-    return Seating(number[labels], counts[:, used], kept, statistics[used])
+    weights = np.append(seating.weights[:-1][used], seating.weights[-1])
+    counts = np.compress(used, seating.counts, axis=1)  # C-ordered, which an index is not
+    statistics = seating.statistics[used]
+    return Seating(number[seating.labels], counts, weights, statistics)
 
 
 def draw_shared(

@@ -1,4 +1,4 @@
-"""Rows of several groups at clusters that all groups share, moved one by one.
+"""Rows of several groups at clusters that all groups share, moved one by one or by local clusters.
 
 Every cluster has a weight; what the weights leave of 1 belongs to all clusters without rows. A row
 of group j is at cluster c with weight ``counts[j, c] + alpha * weights[c]`` times its density.
@@ -11,7 +11,16 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.gibbs import NEGLIGIBLE
-from countless.kernels.models import add_row, log_predictive_row, remove_row
+from countless.kernels.models import (
+    add_row,
+    clear,
+    log_marginal,
+    log_marginals,
+    log_marginals_together,
+    log_predictive_row,
+    remove_row,
+    set_statistics,
+)
 
 # No weight is less than this: its logarithm must be a number.
 LEAST_WEIGHT = 1e-300
@@ -61,7 +70,8 @@ def sweep_groups(
             unseen += weights[own]
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
-        log_predictive_row(clusters, reach, rows, i, own, density)
+        # Models are compiled for int64, which other kernels number clusters by.
+        log_predictive_row(clusters, reach, rows, i, np.int64(own), density)
         highest, likeliest = -math.inf, 0
         for c in range(reach):
             if (sizes[c] > 0 or c == opened) and density[c] > highest:
@@ -95,7 +105,7 @@ def sweep_groups(
         if new == own:
             continue
         if own >= 0:
-            remove_row(clusters, own, rows, i)
+            remove_row(clusters, np.int64(own), rows, i)
             sizes[own] -= 1
             if alone:
                 weights[room] = unseen
@@ -115,6 +125,106 @@ def sweep_groups(
 @njit(nogil=True, cache=True)
 def _weight(count, alpha, weight, unseen, opens):
     return alpha * unseen if opens else count + alpha * weight
+
+
+@njit(nogil=True, cache=True)
+def move_local_clusters(
+    work,  # a place to work, one cluster
+    statistics,  # IN and OUT (room + 1, width), of each slot; the last is a place to work
+    counts,  # IN and OUT (n_groups, room) int64
+    weights,  # IN and OUT (room + 1,), as above
+    rows,  # IN (n_rows, n_features)
+    members,  # IN (n_rows,) int64, the rows of one group after the other
+    starts,  # IN (n_groups + 1,) int64, where groups begin among them
+    visits,  # IN (n_visits, 2) int64, a group and a row of it; room has so many slots to spare
+    labels,  # IN and OUT (n_rows,) int32
+    alpha,  # IN
+    gamma,  # IN
+    random,  # IN, a numpy Generator
+):
+    """Draw anew where all rows go that share a group and a cluster with a visited one.
+
+    They go together, to a cluster that has no row of their group or to a new one. The weight of
+    this is drawn before it is needed, or is the one that their cluster has if it is theirs alone.
+    """
+    room = counts.shape[1]
+    no_tables = np.empty((statistics.shape[1], 0))
+    sizes = counts.sum(axis=0)
+    n_slots = room
+    while sizes[n_slots - 1] == 0:
+        n_slots -= 1
+    alone = np.zeros(room)  # the log marginal of each slot
+    log_marginals(work, statistics[:n_slots], alone)
+    places = np.empty(room, dtype=np.int64)
+    together, sums = np.empty(room), np.empty(room)
+    for visit in range(visits.shape[0]):
+        j, home = visits[visit, 0], labels[visits[visit, 1]]
+        clear(work, 0)
+        for i in members[starts[j] : starts[j + 1]]:
+            if labels[i] == home:
+                add_row(work, 0, rows, i)
+        statistics[room] = work.statistics[0]
+        n_moved, counts[j, home] = counts[j, home], 0
+        sizes[home] -= n_moved
+        unseen, share = weights[room], -math.expm1(math.log(1.0 - random.random()) / gamma)
+        opened = home
+        if sizes[home] == 0:
+            unseen += weights[home]
+            share = weights[home] / unseen
+            statistics[home] = 0.0
+        else:
+            statistics[home] -= statistics[room]
+            opened = np.argmin(sizes[: n_slots + 1])
+        alone[home] = _log_marginal_of(work, statistics[home])
+        n_places = 0
+        for c in range(n_slots + 1):
+            if c == opened or (sizes[c] > 0 and counts[j, c] == 0):
+                places[n_places] = c
+                n_places += 1
+        log_marginals_together(work, no_tables, statistics, room, places, n_places, together)
+        highest = -math.inf
+        for m in range(n_places):
+            c = places[m]
+            if c == opened:
+                chosen = alpha * unseen
+                log_weight = math.log(chosen) + _log_rising(chosen * share + 1.0, n_moved - 1)
+            else:
+                log_weight = _log_rising(alpha * weights[c], n_moved)
+            together[m] += log_weight - alone[c]
+            highest = max(highest, together[m])
+        total = 0.0
+        for m in range(n_places):
+            total += math.exp(together[m] - highest)
+            sums[m] = total
+        mark, m = random.random() * total, 0
+        while sums[m] <= mark and sums[m] < total:
+            m += 1
+        new = places[m]
+        if opened == home:
+            weights[home] = 0.0
+        weights[room] = unseen
+        if new == opened:
+            weights[new] = max(unseen * share, LEAST_WEIGHT)
+            weights[room] = max(unseen * (1.0 - share), LEAST_WEIGHT)
+        n_slots = max(n_slots, new + 1)
+        counts[j, new] = n_moved
+        sizes[new] += n_moved
+        statistics[new] += statistics[room]
+        alone[new] = _log_marginal_of(work, statistics[new])
+        for i in members[starts[j] : starts[j + 1]]:
+            if labels[i] == home:
+                labels[i] = new
+
+
+@njit(nogil=True, cache=True)
+def _log_marginal_of(work, statistics):
+    set_statistics(work, 0, statistics)
+    return log_marginal(work, 0)
+
+
+@njit(nogil=True, cache=True)
+def _log_rising(start, steps):
+    return math.lgamma(start + steps) - math.lgamma(start)
 
 
 @njit(nogil=True, cache=True)
