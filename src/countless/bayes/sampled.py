@@ -88,7 +88,7 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
         self.model_ = model
         # A model that has a name can be saved by it; others, of any make, cannot.
         packed_model = pack_model(model) if isinstance(self.model, str) else None
-        self.model_table_, self.model_levels_, self.model_hyper_ = packed_model or [None] * 3
+        self.model_table_, self.model_levels_, self.model_hyper_ = packed_model or (None, None, None)
         packed = pack(mixtures)
         self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
         self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts

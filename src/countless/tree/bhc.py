@@ -259,7 +259,7 @@ class BayesianHierarchicalClustering(
         self.alpha_ = fit.best.alpha
         self.model_ = fit.best.model
         packed = pack_model(fit.best.model)
-        self.model_table_, self.model_levels_, self.model_hyper_ = packed or [None] * 3
+        self.model_table_, self.model_levels_, self.model_hyper_ = packed or (None, None, None)
         of_leaf = np.empty(tree.n_leaves, dtype=np.int64)
         of_leaf[leaf_labels] = self.labels_
         mixture = node_mixture(tree, log_odds, self.alpha_, of_leaf)
