@@ -104,6 +104,7 @@ def _record(
         "method": title,
         "seconds": run.seconds,
         "times SciPy": run.seconds / base.seconds,
+        "CPU, times SciPy": run.details["cpu"] / base.details["cpu"],
         "extra MiB": extra,
         "trees": run.passes,
         "clusters": len(np.unique(run.labels)),

@@ -67,7 +67,7 @@ def fill_tables(clusters, tables):
 def _set_scales(clusters, statistics, x, others, n):
     """Find the posterior scales of pairs side by side, and in ``terms`` their numbers of rows.
 
-    As ``models_gaussian.py`` does for one; entry (i, j) of all is one row of ``side_factors``.
+    As `set_scale` does for one; entry (i, j) of all of them is one row of ``side_factors``.
     """
     d = clusters.mean.shape[1]
     kappa0, center = clusters.prior[0], clusters.prior_mean

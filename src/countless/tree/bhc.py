@@ -52,9 +52,10 @@ class BayesianHierarchicalClustering(
     ----------
     model : str or Model, default='gaussian'
         What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
-        'poisson', 'multinomial', 'columns', or one of `countless.models`. Time grows with the cube
-        of the number of columns for 'gaussian', and linearly for the others. A full covariance has
-        its price: where rows are few for so many columns, 'diagonal' finds more.
+        'poisson', 'multinomial', 'columns', or one of `countless.models`. Time grows with the
+        square of the number of columns for 'gaussian', and the cube where clusters have several
+        rows; linearly for the others. A full covariance has its price: where rows are few for so
+        many columns, 'diagonal' finds more.
     alpha : float, default=1.0
         The concentration of the Dirichlet process: the larger, the more clusters.
     learn : bool, default=True
