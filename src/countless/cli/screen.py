@@ -3,6 +3,8 @@
 import json
 import logging
 import math
+import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +21,14 @@ from ..report.plain import printable
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
+class _Results(Console):
+    """Prints as long as somebody reads; a run goes on without, as it has files to write."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class Screen:
     """Where results, notes and warnings go, and how long each step took.
 
@@ -33,7 +43,7 @@ class Screen:
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         settings: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
-        self.out = Console(**settings)
+        self.out = _Results(**settings)
         self.err = Console(stderr=True, **settings)
         self.quiet = quiet
         self.as_json = as_json
