@@ -135,6 +135,9 @@ class BayesianHierarchicalClustering(
     """
 
     model_: BoundModel
+    model_table_: np.ndarray | None
+    model_levels_: list | None
+    model_hyper_: np.ndarray | None
 
     def __init__(
         self,
