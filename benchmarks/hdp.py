@@ -28,6 +28,7 @@ from scipy.special import entr
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from countless.bayes.posterior import Posterior
 from harness import (
     Contestant,
     ContestantFailed,
@@ -215,6 +216,34 @@ def oracle(problem: Problem) -> np.ndarray:
     return np.where(used[problem.groups], away, np.inf).argmin(axis=1)
 
 
+def told_centers(problem: Problem) -> np.ndarray:
+    """Return the point estimate of an HDP posterior that is told the true centers and variance.
+
+    It has to find which of them each data set uses, and how much: what the model itself can tell,
+    whatever a sampler does. The concentration is the one that chains of the mixture find.
+    """
+    random, alpha, n_draws = np.random.default_rng(0), 4.7, 100
+    away = np.square(problem.X[:, None] - problem.centers).sum(axis=2)
+    density = np.exp(-0.5 * (away - away.min(axis=1, keepdims=True)) / 0.1**2)
+    n_centers, n_groups = len(problem.centers), int(problem.groups.max()) + 1
+    density = density.reshape(n_groups, -1, n_centers)  # data sets lie one after the other
+    labels = density.argmax(axis=2)
+    groups = np.arange(n_groups)
+    counts = np.zeros((n_groups, n_centers))
+    np.add.at(counts, (groups[:, None], labels), 1.0)
+    draws = []
+    for sweep in range(5 * n_draws):
+        for place in range(labels.shape[1]):  # a row of every data set at once
+            counts[groups, labels[:, place]] -= 1.0
+            chance = ((counts + alpha / n_centers) * density[:, place]).cumsum(axis=1)
+            mark = random.random((n_groups, 1)) * chance[:, -1:]
+            labels[:, place] = (chance <= mark).sum(axis=1)
+            counts[groups, labels[:, place]] += 1.0
+        if sweep >= n_draws and sweep % 4 == 0:
+            draws.append(labels.ravel().copy())
+    return Posterior([draws], np.zeros((1, len(draws)))).point_estimate(random_state=0)
+
+
 def paper_table(bench: Bench) -> list[Record]:
     """Repeat the paper's experiment."""
     return paper_scores(bench, first_draws(bench), CONTESTANTS)
@@ -228,7 +257,7 @@ def like_table(bench: Bench) -> list[Record]:
 def draws_table(bench: Bench) -> list[Record]:
     """Repeat it with draws from the posterior, each fitted once."""
     beside = {name: CONTESTANTS[name] for name in BESIDE_DRAWS}
-    return paper_scores(bench, first_draws(bench), {**beside, **DRAWS}, repeat=1)
+    return paper_scores(bench, first_draws(bench), {**beside, **DRAWS}, repeat=1, told=True)
 
 
 def first_draws(bench: Bench) -> list[Problem]:
@@ -240,12 +269,15 @@ def paper_scores(
     problems: list[Problem],
     contestants: dict[str, dict[str, Any]],
     repeat: int | None = None,
+    told: bool = False,
 ) -> list[Record]:
     """Score contestants, by normalized mutual information averaged over data sets and draws."""
     found = {
         name: bench.run(problems, name, {"n_local": 5, "n_global": 15, **options}, repeat)
         for name, options in contestants.items()
     }
+    if told:
+        found["HDP posterior, told the true centers"] = [(told_centers(p), {}) for p in problems]
     found["oracle"] = [(oracle(problem), {}) for problem in problems]
 
     def scores(name):

@@ -42,8 +42,8 @@ _OPTIONS = (
         type=click.IntRange(min=1),
         metavar="N",
         help="For mixtures and tables: how often each chain draws all clusters; by default "
-        "dp-mixture goes on until its chains agree. The first half is forgotten; Ctrl-C after "
-        "that keeps what was drawn.",
+        "dp-mixture and hdp-mixture go on until their chains agree. The first half is forgotten; "
+        "Ctrl-C after that keeps what was drawn.",
     ),
     click.option(
         "--chains",
