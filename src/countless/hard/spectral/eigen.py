@@ -272,8 +272,8 @@ def _count_sparse(matrix: Any, threshold: float, order: str = LEAST_DEGREE) -> i
     if not np.array_equal(factor.perm_r, factor.perm_c):
         return None
     probe = np.random.RandomState(0).standard_normal((len(factor.perm_c), 4))
-    order = np.argsort(factor.perm_c)
-    error = factor.L @ (factor.U @ probe) - (shifted @ probe[factor.perm_c])[order]
+    back = np.argsort(factor.perm_c)
+    error = factor.L @ (factor.U @ probe) - (shifted @ probe[factor.perm_c])[back]
     # The norm of a matrix times normal vectors is, on average, its Frobenius norm.
     if not np.sqrt((error**2).sum() / probe.shape[1]) <= ROUNDING * abs(shifted).max():
         return None
