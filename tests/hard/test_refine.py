@@ -238,14 +238,18 @@ def test_restarts_keep_the_best_run():
     assert five.objective_ <= one.objective_
 
 
-def test_local_search_of_many_clusters_ends_exact():
+@pytest.mark.parametrize(("kind", "shift"), [(np.float64, 0.0), (np.float32, 40.0)])
+def test_local_search_of_many_clusters_ends_exact(kind, shift):
     random = np.random.RandomState(0)
-    X = random.uniform(size=(12_000, 2))
-    model = DPMeans(0.002, tol=1e-4).fit(X)
+    X = (random.uniform(size=(12_000, 2)) + shift).astype(kind)
+    model = DPMeans(0.002, tol=1e-4, n_jobs=1).fit(X)
     assert model.n_clusters_ > 300
+    assert model.cluster_centers_.dtype == np.float64
     assert np.array_equal(model.predict(X), model.labels_)
     nearest = np.square(X[:500, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
     assert np.array_equal(model.labels_[:500], nearest)
     cost = np.square(X - model.cluster_centers_[model.labels_]).sum()
     assert model.objective_ == pytest.approx(cost + 0.002 * model.n_clusters_)
     assert (np.diff(model.objective_history_) <= 1e-9).all()
+    threaded = DPMeans(0.002, tol=1e-4, n_jobs=2).fit(X)
+    assert np.array_equal(threaded.cluster_centers_, model.cluster_centers_)

@@ -175,9 +175,9 @@ class DPMeans(
     max_iter : int, default=300
         Passes over the rows at most; a round of refinement that has begun is finished.
     tol : float, optional
-        Refinement stops when a round lowers the objective by less than this share of it. 0 goes on
-        until no move helps. The default is 0 up to 10,000 rows and 2 million cells, and 1e-3
-        beyond.
+        Refinement stops when a round of moves lowers the objective by less than this share of it;
+        rows settle until passes gain far less. 0 goes on until no move helps. The default is 0 up
+        to 10,000 rows and 2 million cells, and 1e-3 beyond.
     checkpoint : str or Path, optional
         A file that the run is saved to every few passes. A run that was stopped goes on from it to
         the same answer; the file is removed at the end. It is locked while a run uses it, and of no

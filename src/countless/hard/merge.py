@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.rows import Frame, Rows, Summary
+from countless.rows import Rows, Summary
 
 # Partners looked at for each cluster where the second order only estimates what a merge costs.
 PARTNERS = 8
-# Costs that are held at once.
-CHUNK_VALUES = 2**17
+# Values that are held at once, and clusters that are compared with as many others.
+CHUNK_VALUES = 2**16
+TILE = 256
 MANY_CLUSTERS = 1024
 
 
@@ -43,43 +44,66 @@ def profitable_merges(rows: Rows, summary: Summary, limit: float) -> np.ndarray:
 
 def _candidate_pairs(rows: Rows, summary: Summary) -> np.ndarray:
     """Return pairs (a, b), a < b, that are among the cheapest merges of a or of b."""
-    frame, k = rows.frame, len(summary.weight)
-    exact = frame.divergence.name == "sqeuclidean"
-    own_cost, offset, left, right = _forms(frame, summary, exact)
-    weight = frame.weights(summary)
-    weight = (weight / weight.max()).astype(left.dtype)
-    partners = 1 if exact else min(PARTNERS, k - 1)
-
-    def cheapest(start, stop):
-        part = np.arange(start, stop)
-        cost = left[part] @ right.T
-        np.subtract(own_cost[part, None] + offset, cost, out=cost)
-        cost *= weight[part, None] * weight / (weight[part, None] + weight)
-        cost[np.arange(len(part)), part] = np.inf
-        if exact:
-            return np.column_stack([part, cost.argmin(axis=1)])
-        nearest = np.argpartition(cost, partners - 1, axis=1)[:, :partners]
-        return np.column_stack([np.repeat(part, partners), nearest.ravel()])
-
-    step = max(16, CHUNK_VALUES // k)
-    chunks = [(start, min(start + step, k)) for start in range(0, k, step)]
-    found = np.sort(np.concatenate(rows.each(cheapest, chunks)), axis=1)
+    exact = rows.frame.divergence.name == "sqeuclidean"
+    found = np.sort((_cheapest if exact else _cheap)(rows, summary), axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)
 
 
-def _forms(frame: Frame, summary: Summary, exact: bool):
-    """Return clusters' means such that ``own_cost + offset - left @ right.T`` are divergences."""
-    if not exact:
-        mean = frame.means(summary)
-        slope, offset = frame.divergence.slope_offset(mean)
-        return frame.divergence.row_cost(mean), offset, mean, slope
+def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
+    """Return each cluster with its cheapest partner, by squared Euclidean distance."""
+    frame, k = rows.frame, len(summary.weight)
     # Which merge is cheapest among very many need not be known to the last digit.
-    kind = np.float32 if len(summary.weight) > MANY_CLUSTERS else np.float64
-    left = np.empty(summary.total.shape, dtype=kind)
-    step = max(1, CHUNK_VALUES // frame.n_features)
-    for at in range(0, len(left), step):
-        weight, total = frame.floats(summary.take(slice(at, at + step)))
-        total /= frame.unit / np.sqrt(2.0) * weight[:, None]
-        left[at : at + step] = total
-    square = 0.5 * np.einsum("ij,ij->i", left, left)
-    return square, square, left, left
+    kind = np.float32 if k > MANY_CLUSTERS else np.float64
+    weight = frame.weights(summary)
+    share = (weight / weight.max()).astype(kind)
+    parts = [slice(at, min(at + TILE, k)) for at in range(0, k, TILE)]
+
+    def means(part: slice) -> np.ndarray:
+        seen = np.empty((part.stop - part.start, frame.n_features), dtype=kind)
+        np.multiply(summary.total[part], frame.step / frame.unit, out=seen, casting="same_kind")
+        seen /= weight[part, None]
+        return seen
+
+    def partners(part: slice) -> np.ndarray:
+        own = means(part)
+        own_square = np.einsum("ij,ij->i", own, own)[:, None]
+        least, partner = np.full(len(own), np.inf), np.zeros(len(own), dtype=np.int64)
+        for others in parts:
+            other = means(others)
+            cost = own @ other.T
+            cost *= -2
+            cost += np.einsum("ij,ij->i", other, other)
+            cost += own_square
+            cost *= share[others] / (share[part, None] + share[others])
+            if others == part:
+                np.fill_diagonal(cost, np.inf)
+            best = cost.argmin(axis=1)
+            value = np.take_along_axis(cost, best[:, None], axis=1)[:, 0]
+            partner = np.where(value < least, others.start + best, partner)
+            least = np.minimum(value, least)
+        return partner
+
+    found = np.concatenate(rows.each(partners, [(part,) for part in parts]))
+    return np.column_stack([np.arange(k), found])
+
+
+def _cheap(rows: Rows, summary: Summary) -> np.ndarray:
+    """Return each cluster with partners that are cheap by the second order of the divergence."""
+    frame, k = rows.frame, len(summary.weight)
+    weight, mean = frame.weights(summary), frame.means(summary)
+    weight = weight / weight.max()
+    slope, offset = frame.divergence.slope_offset(mean)
+    own_cost = frame.divergence.row_cost(mean)
+    n_partners = min(PARTNERS, k - 1)
+
+    def partners(start: int, stop: int) -> np.ndarray:
+        part = np.arange(start, stop)
+        cost = own_cost[part, None] + offset - mean[part] @ slope.T
+        cost *= weight[part, None] * weight / (weight[part, None] + weight)
+        cost[np.arange(len(part)), part] = np.inf
+        nearest = np.argpartition(cost, n_partners - 1, axis=1)[:, :n_partners]
+        return np.column_stack([np.repeat(part, n_partners), nearest.ravel()])
+
+    step = max(16, CHUNK_VALUES // k)
+    spans = [(start, min(start + step, k)) for start in range(0, k, step)]
+    return np.concatenate(rows.each(partners, spans))

@@ -31,6 +31,8 @@ FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.f
 # Marks of rows, for a while: those far from all centers, or on the far side of a split.
 MARKS = {"marked": (np.bool_, False)}
 KEPT = {"kept": (np.int32, 0)}
+# Passes for which a local search goes on with its lists: centers move away from them.
+PASSES_A_LIST = 4
 
 
 class Pass(NamedTuple):
@@ -77,6 +79,7 @@ class Nearest:
         self.n_changed = rows.n_rows
         self._local = False  # whether lower bounds speak of the listed centers only
         self._lists: tuple[np.ndarray, np.ndarray] | None = None
+        self._list_passes = 0  # made with these lists
 
     @property
     def labels(self) -> Any:
@@ -100,8 +103,8 @@ class Nearest:
         """
         frame = self.rows.frame
         local = local and frame.divergence.is_metric
-        # A local search goes on with its lists while the clusters stay the same.
-        if not (local and self._local):
+        # A local search goes on with its lists for a while if the clusters stay the same.
+        if not (local and self._local and self._list_passes < PASSES_A_LIST):
             self._lists = None
         coarse = local and frame.is_single
         if coarse == self._coarse:
@@ -117,6 +120,8 @@ class Nearest:
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
             self._lists = neighbours_of(rows, self.centers, local=local)
+            self._list_passes = 0
+        self._list_passes += 1
         neighbours, gaps = self._lists
         listed = drift[neighbours].max(axis=1, initial=0.0)
         others = listed if local else _largest_of_others(drift)

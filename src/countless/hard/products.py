@@ -19,7 +19,7 @@ from countless.rows import Block, Frame
 from countless.rows.inplace import chunks
 
 # Rows enough to make a matrix product worth its preparation.
-LEAST_TILE_ROWS = 64
+LEAST_TILE_ROWS = 32
 # Fewer centers than this are compared in all dimensions.
 MANY_CENTERS = 512
 # The share of the centers' variance that may lie outside the directions looked at, and how much

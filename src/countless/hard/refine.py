@@ -39,6 +39,11 @@ GROWING = 0.05
 # A split is worth trying at this share of the penalty: when rows around it settle it gains more
 # than by itself.
 BOLD = 0.7
+# Among very many clusters splits gain still more when all around them settle; then a share of the
+# clusters is split for less, and ventures go on while a round gains this share of what it must.
+BOLDER = 0.5
+BOLDER_SHARE = 0.1
+BOLDER_WORTH = 0.3
 # How many times as many clusters the deepest venture makes, or this many where rows suffice; passes
 # after its merges.
 DEEP_FACTOR = 4
@@ -47,6 +52,10 @@ VENTURE_PASSES = 4
 # Halves take at most one part in so many of the table's room, in so many goes.
 HALVING_ROOM = 256
 MOST_HALVINGS = 16
+# Rows settle while a pass gains this share of what a round must, and a smaller one at the end:
+# passes are cheap, and many small gains add up.
+PATIENCE = 0.03
+LAST_PATIENCE = 0.003
 # Gains below this share of the objective are rounding.
 ROUNDING = 1e-12
 
@@ -77,11 +86,14 @@ class Refiner:
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
-    def split(self, price: float | None = None) -> int:
-        """Split clusters that gain more than the price (None: the penalty); return how many."""
+    def split(self, price: float | None = None, most: int | None = None) -> int:
+        """Split clusters that gain more than the price (None: the penalty); return how many.
+
+        With ``most``, of so many that cost most.
+        """
         price = self.penalty if price is None else price
         self.nearest.forget_lists()
-        cluster, farthest = worth_halving(self.nearest, price)
+        cluster, farthest = worth_halving(self.nearest, price, most)
         # Some clusters at a time where those of all would take much room.
         room = max(1, self.frame.n_bytes // (HALVING_ROOM * 8 * self.frame.n_features))
         at_once = max(room, -(-len(cluster) // MOST_HALVINGS))
@@ -131,15 +143,16 @@ class Refiner:
             self.nearest.adopt(Relabelling(label), heir)
         return n_merged
 
-    def venture(self, price: float, enough: int, *, local: bool) -> bool:
-        """Split clusters below the penalty's worth, settle, merge; keep what is better.
+    def venture(self, price: float, enough: int, *, local: bool, most: int | None = None) -> bool:
+        """Split clusters (at most so many) below the penalty's worth, settle, merge.
 
-        This finds what no single split or merge does: a split that pays once the rows around it
-        have settled, a center to be taken from one place and needed in another.
+        What is better is kept, all else taken back. This finds what no single split or merge does:
+        a split that pays once the rows around it have settled, a center to be taken from one place
+        and needed in another.
         """
         before, n_before = self.objective, self.n_clusters
         self.nearest.keep()
-        while self.n_clusters < enough and self.split(price):
+        while self.n_clusters < enough and self.split(price, most):
             self.settle_rows(local=local)
         self.settle_rows(local=local)
         self.merge()
@@ -291,9 +304,16 @@ def refine(
         history.append(objective)
         on_pass(objective, refiner.n_clusters)
 
+    def settle(least_gain: float) -> None:
+        changed = True
+        while changed and refiner.n_passes < max_iter:
+            changed = refiner.settle_rows(local=local)
+            note(refiner.objective)
+            changed = changed and history[-2] - history[-1] > least_gain
+
     if not saved:
         note(refiner.objective)
-    converged = False
+    converged, local, little = False, False, 0.0
     while not converged and refiner.n_passes < max_iter:
         nearest.forget_lists()  # a run that goes on from here has none
         checkpoint.save(nearest, Progress(history, refiner.n_passes))
@@ -310,18 +330,21 @@ def refine(
             note(refiner.objective)
             continue
         refiner.merge()
-        changed = True
-        while changed and refiner.n_passes < max_iter:
-            changed = refiner.settle_rows(local=local)
-            note(refiner.objective)
-            changed = changed and history[-2] - history[-1] > little
+        settle(PATIENCE * little)
         if before - history[-1] > little:
             continue
-        found = not local and refiner.move_rows() > 0
-        found = found or refiner.venture(BOLD * penalty, refiner.n_clusters + 1, local=local)
-        if not found and not local:
-            found = refiner.venture(0.0, refiner.deep(), local=local)
+        k = refiner.n_clusters
+        if local:
+            most = max(1, int(BOLDER_SHARE * k))
+            found = refiner.venture(BOLDER * penalty, k + 1, local=True, most=most)
+        else:
+            found = refiner.move_rows() > 0
+            found = found or refiner.venture(BOLD * penalty, k + 1, local=False)
+            found = found or refiner.venture(0.0, refiner.deep(), local=False)
         note(refiner.objective)
-        converged = not found or before - history[-1] <= little
+        worth = little * (BOLDER_WORTH if local else 1.0)
+        converged = not found or before - history[-1] <= worth
+    if tol > 0:  # else no pass gains anything
+        settle(LAST_PATIENCE * little)
     note(refiner.finish())
     return Clustering(nearest, history[-1], history, 1 + refiner.n_passes, converged)

@@ -61,16 +61,22 @@ class Planes(NamedTuple):
     shrink: float  # above 0: add up all rows times their excess and this
 
 
-def worth_halving(nearest: Nearest, price: float) -> tuple[np.ndarray, np.ndarray]:
+def worth_halving(
+    nearest: Nearest, price: float, most: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the clusters that cost more than the price, and the farthest row of each.
 
-    Halving a cluster cannot gain more than it costs.
+    With ``most``, only so many, those that cost most. Halving a cluster cannot gain more than it
+    costs.
     """
     spread = Spread.of_nothing(nearest.n_clusters)
     frame = nearest.rows.frame
     nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
     # A little above, so that the order in which costs were added up decides nothing.
     cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
+    if most is not None:
+        dearest = np.argsort(-spread.cost[cluster], kind="stable")[:most]
+        cluster = np.sort(cluster[dearest])
     return cluster, spread.farthest[cluster]
 
 

@@ -1,0 +1,47 @@
+"""Arrays that change in place hold what a copy would."""
+
+import numpy as np
+import pytest
+
+from countless.rows import inplace
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(inplace, "CHUNK_VALUES", 6)
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3), (20, 50)])
+def test_rows_that_stay_keep_their_values_and_order(shape):
+    random = np.random.RandomState(0)
+    for share in (0.0, 0.3, 0.9, 1.0):
+        array = random.standard_normal(shape)
+        stays = random.uniform(size=20) < share
+        expected = array[stays]
+        inplace.keep(array, stays)
+        assert np.array_equal(array, expected)
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3), (20, 50)])
+def test_another_order(shape):
+    random = np.random.RandomState(1)
+    array, order = random.standard_normal(shape), random.permutation(20)
+    expected = array[order]
+    inplace.reorder(array, order)
+    assert np.array_equal(array, expected)
+
+
+def test_more_rows_are_zeros_and_fewer_are_the_first():
+    array = np.array([[0, 1], [2, 3], [4, 5]])
+    inplace.resize(array, 5)
+    assert array.tolist() == [[0, 1], [2, 3], [4, 5], [0, 0], [0, 0]]
+    inplace.resize(array, 1)
+    assert array.tolist() == [[0, 1]]
+
+
+def test_chunks_cover_all_rows_once():
+    for n_rows in (0, 1, 7, 20):
+        covered = [
+            row for part in inplace.chunks(np.empty((20, 3)), n_rows) for row in range(20)[part]
+        ]
+        assert covered == list(range(n_rows))
