@@ -43,6 +43,8 @@ QUICK_ROWS = {"a": 20_000, "b": 20_000, "c": 10_000, "d": 100_000}
 LARGE_BYTES = 100_000_000  # inputs above this are fitted once unless --repeat says otherwise
 TOLERATED = 1.001  # times the objective at the true centers: where a fit is as good as the truth
 ROUNDING = 1e-7  # equal partitions can differ by this much in two sums of their objective
+# What a fit may take beside the rows: a tenth of them, and labels and bounds of each.
+TENTH, ROW_BYTES = 0.1, 16
 BLOCK_ROWS = 16_384
 
 Record = dict[str, Any]
@@ -152,23 +154,27 @@ def compare(bench: Bench, problem: Problem) -> list[Record]:
         for peer in (KMEANS, FAISS):
             peers.append(attempt(bench, problem, peer, f"{peer.title} at k={k}", n_clusters=k))
     mark = min(TOLERATED * problem.true_objective, *(result.objective for result in peers))
-    return [record(problem, result, mark) for result in peers + ours]
+    pdc = peers[0].run
+    return [record(problem, result, mark, pdc.seconds if pdc else None) for result in peers + ours]
 
 
-def record(problem: Problem, result: Result, mark: float) -> Record:
+def record(problem: Problem, result: Result, mark: float, pdc_seconds: float | None) -> Record:
     line: Record = {"set": f"{problem.name}, penalty {problem.penalty:.3g}", "method": result.title}
     if result.run is None:
         return line | {"seconds": result.reason}
     extra = result.run.extra_bytes
+    to_truth = seconds_to(TOLERATED * problem.true_objective, result)
     return line | {
         "seconds": result.run.seconds,
-        "to the truth": seconds_to(TOLERATED * problem.true_objective, result),
+        "to the truth": to_truth,
+        "/ PDC's end": to_truth / pdc_seconds if to_truth and pdc_seconds else None,
         "to the lowest": seconds_to(mark, result),
         "passes": result.run.passes,
         "k": result.k,
         "objective": result.objective,
         "/ true": result.objective / problem.true_objective,
         "extra MB": None if extra is None else extra / 1e6,
+        "allowed MB": (TENTH * problem.X.nbytes + ROW_BYTES * len(problem.X)) / 1e6,
         "/ input": None if extra is None else extra / problem.X.nbytes,
         "distances skipped": result.run.details.get("skipped_share"),
     }

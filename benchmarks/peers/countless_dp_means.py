@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 from worker import Outcome, serve
 
 from countless import DPMeans
@@ -45,5 +46,13 @@ def fit(X, threads, **parameters):
     )
 
 
+def compile_search_of_many_clusters():
+    """Fit tables that have many clusters for their rows: the warm-up's few rows have not."""
+    rows = np.random.default_rng(0).standard_normal((600, 2))
+    for kind in (np.float32, np.float64):
+        DPMeans(1e-6, tol=1e-3).fit(rows.astype(kind))
+
+
 if __name__ == "__main__":
+    compile_search_of_many_clusters()
     serve(fit)

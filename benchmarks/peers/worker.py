@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 WARM_UP_ROWS = 4096
-REPEAT_BELOW = 20.0  # seconds
+REPEAT_BELOW = 5.0  # seconds
 
 
 class Outcome:
