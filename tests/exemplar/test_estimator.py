@@ -93,6 +93,15 @@ def test_periods_are_noticed():
     assert not watch.swings()
 
 
+def test_beliefs_are_seen_where_they_are_heading():
+    problem = Problem(full_edges(np.eye(3)), weights_of(DirichletProcess(), 3), lambda *_: None)
+    watch = _Watch(problem, 0.9)
+    watch._ahead(np.array([1.0, 1.0, -2.0]))
+    # The steps to come are 0.9, 0.81, ... times the last: nine times it in all.
+    ahead = watch._ahead(np.array([1.0, 1.1, -1.5]))
+    np.testing.assert_allclose(ahead, [1.0, 2.0, 3.0])
+
+
 def test_two_exemplars_by_hand():
     X = [[1, 2], [1, 4], [1, 0], [4, 2], [4, 4], [4, 0]]
     model = AffinityPropagation(random_state=5).fit(X)

@@ -79,7 +79,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Iterations at each damping, or sweeps of ``solver='icm'``. Damping is raised at most three
         times.
     convergence_iter : int, default=15
-        Exemplars that stay the same for so many iterations are final.
+        Exemplars that stay the same for so many iterations are final; with a prior, unless messages
+        are on their way to change them.
     affinity : {'euclidean', 'gaussian', 'precomputed'} or callable, default='euclidean'
         The similarity of rows: minus the squared distance; the log density of a normal
         distribution around the exemplar; X itself, where ``X[i, j]`` says how well j serves i, and
@@ -93,7 +94,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         variance and a mean for each column or for all. By default those of X.
     refine : bool, default=False
         Without a prior: after messages have converged, go on with moves of rows and swaps of
-        exemplars while they gain, which leads to better clusters than scikit-learn's. With one,
+        exemplars, and search beyond where these end, which leads to better clusters than
+        scikit-learn's. With one,
         where moves of rows and joins of clusters follow anyway: start these from one cluster and
         from single rows, too, and keep the best. It does not concern ``solver='icm'``.
     solver : {'max-product', 'icm'}, default='max-product'

@@ -191,6 +191,8 @@ class _Watch:
         self.converged = False
         self.n_iter = 0
         self.exemplars = np.zeros(problem.n, dtype=bool)
+        self.stays = True  # nothing is on its way to become an exemplar, or none
+        self._belief = np.zeros(problem.n)
         self.best = np.zeros(problem.n, dtype=np.int64)  # one cluster, until exemplars are seen
         self.best_worth = worth(problem, self.best)
         self.unchanged = 0
@@ -204,6 +206,8 @@ class _Watch:
         same = np.array_equal(exemplars, self.exemplars)
         self.unchanged = self.unchanged + 1 if same else 1
         self.exemplars = exemplars
+        if self.problem.weights.counts_sizes:
+            self.stays = np.array_equal(self._ahead(messages.belief) > 0, exemplars)
         self.recent.append(hash(exemplars.tobytes()))
         # Early exemplars are many, change all the time, and are seldom any good.
         its_turn = self.n_iter > UNSETTLED and self.n_iter % BETWEEN_LOOKS == 0
@@ -222,6 +226,12 @@ class _Watch:
             value = worth(self.problem, choice)
         if value > self.best_worth:
             self.best, self.best_worth = choice, value
+
+    def _ahead(self, belief: np.ndarray) -> np.ndarray:
+        """Return where beliefs are heading if each step is the damping times the one before."""
+        step = belief - self._belief
+        self._belief = belief.copy()
+        return belief + step * self.damping / (1.0 - self.damping)
 
     def swings(self) -> bool:
         """Tell whether exemplars come and go with a period."""
@@ -244,7 +254,7 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
             watch.look(messages, last=left == 0)
             on_pass(watch.best_worth, int(watch.exemplars.sum()))
             settled = watch.unchanged >= convergence_iter and watch.n_iter > convergence_iter
-            if settled and watch.exemplars.any():
+            if settled and watch.stays and watch.exemplars.any():
                 watch.converged = True
                 return watch
             if watch.swings():

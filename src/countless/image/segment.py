@@ -36,7 +36,7 @@ SCALE = {"affinity": 5.0, "affinity without a prior": 1.0, "graph": 3.0, "ncut":
 PRICE, PRICE_WITHOUT_PRIOR = 0.016, 0.07
 # Patches of an even sky are all alike: lighter messages swing, and heavy ones take long to move.
 DAMPING, DAMPING_WITHOUT_PRIOR = 0.95, 0.9
-CONVERGENCE_ITER = 30
+DECIMALS = 6  # of similarities
 PENALTY = -0.5  # of one more cluster, in normalised cuts
 
 
@@ -60,7 +60,10 @@ class Method(NamedTuple):
     def matrix(self, similarities: np.ndarray) -> np.ndarray | sp.csr_array:
         """Return what the estimator is fitted to."""
         scaled = self.scale * similarities
-        return links(scaled) if self.takes_links else scaled
+        if self.takes_links:
+            return links(scaled)
+        # Patches that differ by a rounding are alike.
+        return np.round(scaled, DECIMALS).astype(np.float32)
 
 
 def segment(
@@ -177,7 +180,6 @@ def make_method(
             prior,
             preference=-price * n_patches * scale,
             damping=DAMPING_WITHOUT_PRIOR if plain else DAMPING,
-            convergence_iter=CONVERGENCE_ITER,
             refine=True,
             affinity="precomputed",
         )
