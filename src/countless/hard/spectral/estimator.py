@@ -35,7 +35,7 @@ from countless.hard.spectral.spectrum import SpectrumPath, most_clusters
 
 # Directions of a kernel's space in which the path of its penalties is followed.
 PATH_DIRECTIONS = 64
-# Numbers of clusters that are looked at in any case, to say how sure one cluster is.
+# Numbers of clusters that are looked at to say how sure one cluster is.
 FEWEST_RIVALS = 4
 
 
@@ -74,7 +74,7 @@ def eigenvectors_that_stand_out(
     else:
         most = most_clusters(form, affinity, random)
         while True:
-            pairs.first(max(most, FEWEST_RIVALS, len(pairs.values)) + 1)
+            pairs.first(max(most, FEWEST_RIVALS if most == 1 else 1, len(pairs.values)) + 1)
             path = SpectrumPath(pairs.values, pairs.vectors, form.root)
             chance = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else one had been missed before
