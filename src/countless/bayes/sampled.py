@@ -87,8 +87,8 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
         """Keep what predictions need as plain arrays: that of ``labels_``, then those of draws."""
         self.model_ = model
         # A model that has a name can be saved by it; others, of any make, cannot.
-        packed_model = pack_model(model) if isinstance(self.model, str) else None
-        self.model_table_, self.model_levels_, self.model_hyper_ = packed_model or (None, None, None)
+        saved = pack_model(model) if isinstance(self.model, str) else None
+        self.model_table_, self.model_levels_, self.model_hyper_ = saved or (None, None, None)
         packed = pack(mixtures)
         self.mixture_statistics_, self.mixture_weights_ = packed.statistics, packed.weights
         self.mixture_hyper_, self.mixture_starts_ = packed.hyper, packed.starts
