@@ -202,7 +202,7 @@ def cells_table(options):
             ):
                 n_sweeps = 20 if options.quick else n_sweeps
                 job = {"method": method, "n_chains": 4, "n_sweeps": n_sweeps, "hidden": hidden}
-                found = run(contestant, *table, options, seed=options.seed, **job)
+                found = run(contestant, *table, options, seed=options.seed, warm=True, **job)
                 if found is None:
                     continue
                 own = cell_scores(found, kinds, spread)

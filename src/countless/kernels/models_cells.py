@@ -96,12 +96,8 @@ def _number_density_without(statistics, prior, first, c, value):
     if statistics[c, first] > 1.5:
         count, total = statistics[c, first] - 1.0, statistics[c, first + 1] - value
         squares = statistics[c, first + 2] - value * value
-    mean, strength, shape, scale = (
-        prior[first],
-        prior[first + 1],
-        prior[first + 2],
-        prior[first + 3],
-    )
+    mean, strength = prior[first], prior[first + 1]
+    shape, scale = prior[first + 2], prior[first + 3]
     return _number_density(mean, strength, shape, scale, count, total, squares, value)
 
 
