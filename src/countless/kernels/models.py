@@ -64,9 +64,9 @@ def fill_tables(clusters, tables):
 def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
     """Fill ``out[m]`` with the log density of the rows of x and of ``others[m]`` together.
 
-    x and the first others are places in ``statistics`` (n_places, width). ``clusters`` is a place to
-    work: the more it has room for, the more pairs are found side by side. Counts beyond the tables
-    are computed, so that tables of no length will do.
+    x and the first others are places in ``statistics`` (n_places, width). ``clusters`` is a place
+    to work: the more it has room for, the more pairs are found side by side. Counts beyond the
+    tables are computed, so that tables of no length will do.
     """
     raise NotImplementedError("compiled code only")
 
