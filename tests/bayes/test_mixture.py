@@ -181,6 +181,7 @@ def test_chains_end_where_they_agree():
 
 def test_when_chains_end_does_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 2.0)
+    monkeypatch.setattr(sampled, "AGREED_R_HAT", 2.0)
     monkeypatch.setattr(sampled, "FIRST_LOOK", 12)
     fitted = [DPMixture(random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)]
     one, two = (mixture.posterior_ for mixture in fitted)

@@ -24,7 +24,7 @@ SWEEPS_BEFORE_REFRESH = 100
 # Splits and merges that are tried after each sweep: more of them while a chain finds its way.
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 # Among rows without groups, one try less after each second sweep, down to these.
-FEWEST_TRIES = 2
+FEWEST_TRIES = 3
 
 
 class Draw(NamedTuple):
