@@ -101,22 +101,17 @@ def assign_rows(
     random: np.random.Generator,
 ) -> Seating:
     """Draw the cluster of each row in turn, given all others."""
-    labels, counts, weights, statistics = seating
-    labels = labels.copy()
     order = np.arange(len(rows))
     visit = 0
     while visit < len(rows):
-        room = 2 * len(statistics) + 6
-        added = room - len(statistics)
-        clusters = model.clusters(room, statistics)
-        counts = np.pad(counts, ((0, 0), (0, added)))
-        weights = np.concatenate([weights[:-1], np.zeros(added), weights[-1:]])
+        labels, counts, weights, statistics = _with_room(seating)
+        clusters = model.clusters(len(statistics), statistics)
         visit, _ = sweep_groups(
             clusters, counts, counts.sum(axis=0), weights, rows, group, order, visit, labels,
             NO_TARGET, at.alpha, at.gamma, random,
         )  # fmt: skip
-        statistics = clusters.statistics
-    return _without_empty(Seating(labels, counts, weights, statistics))
+        seating = _without_empty(Seating(labels, counts, weights, clusters.statistics))
+    return seating
 
 
 def move_local_clusters(
@@ -138,15 +133,26 @@ def move_local_clusters(
     members = np.argsort(group, kind="stable")
     groups = np.tile(np.arange(len(sizes)), n_visits)
     visited = members[starts[groups] + random.integers(sizes[groups])]
-    added = len(groups)
-    labels, counts = seating.labels.copy(), np.pad(seating.counts, ((0, 0), (0, added)))
-    weights = np.concatenate([seating.weights[:-1], np.zeros(added), seating.weights[-1:]])
-    statistics = np.pad(seating.statistics, ((0, added + 1), (0, 0)))
-    kernels.move_local_clusters(
-        model.clusters(1), statistics, counts, weights, rows, members, starts,
-        np.column_stack([groups, visited]), labels, *at, random,
-    )  # fmt: skip
-    return _without_empty(Seating(labels, counts, weights, statistics[:-1]))
+    visits = np.column_stack([groups, visited])
+    visit = 0
+    while visit < len(visits):
+        labels, counts, weights, statistics = _with_room(seating)
+        statistics = np.pad(statistics, ((0, 1), (0, 0)))
+        visit = kernels.move_local_clusters(
+            model.clusters(1), statistics, counts, weights, rows, members, starts, visits, visit,
+            labels, *at, random,
+        )  # fmt: skip
+        seating = _without_empty(Seating(labels, counts, weights, statistics[:-1]))
+    return seating
+
+
+def _with_room(seating: Seating) -> Seating:
+    """Return a copy of a seating with slots for more clusters."""
+    labels, counts, weights, statistics = seating
+    added = len(statistics) + 6
+    weights = np.concatenate([weights[:-1], np.zeros(added), weights[-1:]])
+    statistics = np.pad(statistics, ((0, added), (0, 0)))
+    return Seating(labels.copy(), np.pad(counts, ((0, 0), (0, added))), weights, statistics)
 
 
 def _without_empty(seating: Seating) -> Seating:

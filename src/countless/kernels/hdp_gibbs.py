@@ -136,7 +136,8 @@ def move_local_clusters(
     rows,  # IN (n_rows, n_features)
     members,  # IN (n_rows,) int64, the rows of one group after the other
     starts,  # IN (n_groups + 1,) int64, where groups begin among them
-    visits,  # IN (n_visits, 2) int64, a group and a row of it; room has so many slots to spare
+    visits,  # IN (n_visits, 2) int64, a group and a row of it
+    begin,  # IN, the visit to begin with
     labels,  # IN and OUT (n_rows,) int32
     alpha,  # IN
     gamma,  # IN
@@ -146,6 +147,7 @@ def move_local_clusters(
 
     They go together, to a cluster that has no row of their group or to a new one. The weight of
     this is drawn before it is needed, or is the one that their cluster has if it is theirs alone.
+    Returns the visit at which slots ran out, or the number of visits.
     """
     room = counts.shape[1]
     no_tables = np.empty((statistics.shape[1], 0))
@@ -157,7 +159,11 @@ def move_local_clusters(
     log_marginals(work, statistics[:n_slots], alone)
     places = np.empty(room, dtype=np.int64)
     together, sums = np.empty(room), np.empty(room)
-    for visit in range(visits.shape[0]):
+    for visit in range(begin, visits.shape[0]):
+        reach = min(n_slots + 1, room)
+        empty = np.argmin(sizes[:reach])
+        if sizes[empty] > 0:
+            return visit
         j, home = visits[visit, 0], labels[visits[visit, 1]]
         clear(work, 0)
         for i in members[starts[j] : starts[j + 1]]:
@@ -174,10 +180,10 @@ def move_local_clusters(
             statistics[home] = 0.0
         else:
             statistics[home] -= statistics[room]
-            opened = np.argmin(sizes[: n_slots + 1])
+            opened = empty
         alone[home] = _log_marginal_of(work, statistics[home])
         n_places = 0
-        for c in range(n_slots + 1):
+        for c in range(reach):
             if c == opened or (sizes[c] > 0 and counts[j, c] == 0):
                 places[n_places] = c
                 n_places += 1
@@ -214,6 +220,7 @@ def move_local_clusters(
         for i in members[starts[j] : starts[j + 1]]:
             if labels[i] == home:
                 labels[i] = new
+    return visits.shape[0]
 
 
 @njit(nogil=True, cache=True)
