@@ -49,7 +49,9 @@ def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.n
         squares += square
         squares += square[start:stop, None]
         squares[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        nearest = np.argpartition(squares, min(listed, k - 1), axis=1)[:, : listed + 1]
+        nearest = np.empty((stop - start, listed + 1), dtype=np.int64)
+        for row, values in enumerate(squares):  # the places of all rows would take twice the room
+            nearest[row] = np.argpartition(values, listed)[: listed + 1]
         found = np.take_along_axis(squares, nearest, axis=1)
         order = np.argsort(found, axis=1)
         found = np.take_along_axis(found, order, axis=1)
