@@ -47,7 +47,7 @@ class CrossCat(Asked):
     burn_in : int, default=None
         Of which the first are forgotten; by default half of them.
     thin : int, default=1
-        Every so manieth sweep after these is kept.
+        After these, one sweep in so many is kept.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
         Threads for chains, as in scikit-learn; the draws do not depend on them.
