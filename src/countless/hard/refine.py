@@ -40,10 +40,9 @@ GROWING = 0.05
 # than by itself.
 BOLD = 0.7
 # Among very many clusters splits gain still more when all around them settle; then a share of the
-# clusters is split for less, and ventures go on while a round gains this share of what it must.
+# clusters is split for less.
 BOLDER = 0.5
 BOLDER_SHARE = 0.1
-BOLDER_WORTH = 0.3
 # How many times as many clusters the deepest venture makes, or this many where rows suffice; passes
 # after its merges.
 DEEP_FACTOR = 4
@@ -54,8 +53,8 @@ HALVING_ROOM = 256
 MOST_HALVINGS = 16
 # Rows settle while a pass gains this share of what a round must, and a smaller one at the end:
 # passes are cheap, and many small gains add up.
-PATIENCE = 0.03
-LAST_PATIENCE = 0.003
+PATIENCE = 0.3
+LAST_PATIENCE = 0.03
 # Gains below this share of the objective are rounding.
 ROUNDING = 1e-12
 
@@ -342,8 +341,7 @@ def refine(
             found = found or refiner.venture(BOLD * penalty, k + 1, local=False)
             found = found or refiner.venture(0.0, refiner.deep(), local=False)
         note(refiner.objective)
-        worth = little * (BOLDER_WORTH if local else 1.0)
-        converged = not found or before - history[-1] <= worth
+        converged = not found or before - history[-1] <= little
     if tol > 0:  # else no pass gains anything
         settle(LAST_PATIENCE * little)
     note(refiner.finish())
