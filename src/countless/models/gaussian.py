@@ -178,22 +178,13 @@ class BoundGaussian(BoundModel):
         out[..., d + 2 :] = 0.5 * (self.freedom - freedom[..., None] * share)
         return out
 
-    def sample_hyper(
-        self,
-        statistics: np.ndarray,
-        rng: np.random.Generator,
-        places: np.ndarray | None = None,
-    ) -> BoundModel:
-        """Return the model after one move of each free hyperparameter given these clusters.
-
-        ``places`` names some of them, where not all are to move.
-        """
-        if places is None:
-            places = np.flatnonzero(self.hyper.free)
+    def _moved_hyper(
+        self, statistics: np.ndarray, rng: np.random.Generator, places: np.ndarray
+    ) -> np.ndarray:
         sets = np.atleast_2d(statistics)
         drawn = gaussian_hyper.draw_parameters(self.clusters(len(sets), sets), rng)
         state = (self.base_scale, self.origin, self.hyper)
-        return self.with_hyper(gaussian_hyper.move_given(drawn, *state, places, rng))
+        return gaussian_hyper.move_given(drawn, *state, places, rng)
 
     def draw_parameters(
         self, statistics: np.ndarray, rng: np.random.Generator

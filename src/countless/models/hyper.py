@@ -136,11 +136,11 @@ def sample_each(
     hyper: Hyper,
     log_likelihood: Callable[[np.ndarray], float],
     rng: np.random.Generator,
-    places: np.ndarray | None = None,
+    places: np.ndarray,
 ) -> np.ndarray:
-    """Move each free hyperparameter, or those at some places, given the others, by slices."""
+    """Move each hyperparameter at some places, given the others, by slices."""
     value = hyper.value.copy()
-    for place in np.flatnonzero(hyper.free) if places is None else places:
+    for place in places:
 
         def log_joint(x, place=place):
             value[place] = x

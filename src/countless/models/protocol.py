@@ -182,8 +182,19 @@ class BoundModel(ClusterModel):
 
         ``places`` names some of them, where not all are to move.
         """
+        if places is None:
+            places = np.flatnonzero(self.hyper.free)
+        return self.with_hyper(self._moved_hyper(statistics, rng, places))
+
+    def _moved_hyper(
+        self, statistics: np.ndarray, rng: np.random.Generator, places: np.ndarray
+    ) -> np.ndarray:
+        """Return hyperparameters of which those at some places have moved: one by one, by slices.
+
+        A model that knows a cheaper move has its own.
+        """
 
         def log_likelihood(value):
             return float(np.sum(self.with_hyper(value).log_marginal(statistics)))
 
-        return self.with_hyper(sample_each(self.hyper, log_likelihood, rng, places))
+        return sample_each(self.hyper, log_likelihood, rng, places)
