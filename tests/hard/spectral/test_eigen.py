@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.stats import ortho_group
 
-from countless.hard.spectral import eigen
-from countless.hard.spectral.eigen import LeadingPairs, count_above
-from countless.hard.spectral.laplacian import make_form
+from countless.hard.spectral import eigen, slices
+from countless.hard.spectral.eigen import LeadingPairs
+from countless.hard.spectral.laplacian import indicators, make_form
+from countless.hard.spectral.slices import Slicer, count_above
 
 
 def random_state(seed=0):
@@ -75,8 +76,8 @@ def forgetful(monkeypatch):
     """Let the first search of a matrix leave out a pair."""
     search = LeadingPairs._search
 
-    def forget(self, count):
-        search(self, count)
+    def forget(self, *what):
+        search(self, *what)
         if not hasattr(self, "forgot"):
             self.forgot = self._keep(np.arange(len(self.values)) != 2)
 
@@ -92,9 +93,11 @@ def test_what_a_search_misses_the_check_finds(forgetful):
 
 def test_the_first_pairs_of_a_banded_graph_are_counted(forgetful):
     form = make_form(grid(300, 5), "symmetric")
+    steps = indicators(np.arange(1500) // 25, form.root)  # the leading vectors, coarsely
+    frame = np.linalg.eigh((steps.T @ form.matrix @ steps).toarray())[1][:, ::-1]
     pairs = LeadingPairs(form.matrix, random_state(), form.known)
-    pairs.first(9)
-    assert len(pairs.values) >= 9
+    pairs.first(9, lambda count: steps @ frame[:, :count])
+    assert 9 <= len(pairs.values) <= 12
     check_pairs(form.matrix, pairs, pairs.values[-1] - 1e-9)
 
 
@@ -113,20 +116,31 @@ def test_without_a_conclusive_run_a_matrix_is_factored(monkeypatch):
 def test_banded_graphs_are_factored_and_counted(width, height, threshold):
     form = make_form(grid(width, height), "symmetric")
     pairs = LeadingPairs(form.matrix, random_state(), form.known)
-    assert pairs._is_banded
+    assert pairs._slicer is not None
     assert pairs.above(threshold) == 0.0
     check_pairs(form.matrix, pairs, threshold)
 
 
-def test_the_sparse_count_is_that_of_lapack_or_none():
-    form = make_form(grid(30, 25), "symmetric")
+@pytest.mark.parametrize("shape", [(30, 25), (300, 3)])  # in SuperLU's order, and as a thin band
+def test_slices_count_what_lapack_counts_and_lead_there(shape):
+    form = make_form(grid(*shape), "symmetric")
     values = np.linalg.eigvalsh(form.matrix.toarray())
-    counted = 0
-    for threshold in (0.999, 0.9, 0.77, 0.5, 0.31, 0.0):
-        count = eigen._count_sparse(form.matrix, threshold)
-        assert count in (None, (values > threshold).sum())
-        counted += count is not None
-    assert counted >= 4
+    slicer = Slicer(form.matrix)
+    for threshold in (0.999, 0.9, 0.77, 0.5, 0.31, 0.0):  # round ones make pivots 0
+        part = slicer.at(threshold)
+        assert threshold - 0.01 <= part.threshold <= threshold
+        assert part.n_above == (values > part.threshold).sum()
+        x = random_state().standard_normal(len(values))
+        np.testing.assert_allclose(form.matrix @ part.solve(x) - part.threshold * part.solve(x), x)
+
+
+def test_factors_that_rounding_spoils_count_nothing(monkeypatch):
+    form = make_form(grid(300, 3), "symmetric")
+    monkeypatch.setattr(slices, "ROUNDING", 1e-18)
+    assert Slicer(form.matrix).at(0.9) is None
+    pairs = LeadingPairs(form.matrix, random_state(), form.known)
+    assert 0 <= pairs.above(0.9) <= eigen.CHANCE  # by Lanczos, and by dense factors
+    check_pairs(form.matrix, pairs, 0.9)
 
 
 def test_components_are_known_and_each_has_its_eigenvalue():

@@ -284,6 +284,8 @@ def test_components_and_lonely_rows_are_clusters():
         np.testing.assert_allclose(model.eigenvalues_, 1.0)
     lonely = SpectralDPMeans(kernel="precomputed").fit(np.zeros((5, 5)))
     assert lonely.n_clusters_ == 5
+    almost = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), (600, 600))  # too many to look over
+    assert SpectralDPMeans(kernel="precomputed").fit(almost).n_clusters_ == 599
 
 
 def test_a_penalty_above_everything_leaves_one_cluster():

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial import KDTree
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
+from countless._threads import count_threads
 from countless.hard.kernel.matrix import (
     ASYMMETRY,
     SCALED,
@@ -18,6 +20,8 @@ from countless.hard.kernel.matrix import (
 )
 
 NEIGHBORS = "nearest_neighbors"
+# In more columns than this, trees are slower than looking at all rows.
+TREE_COLUMNS = 15
 
 
 class Affinity:
@@ -52,7 +56,7 @@ class Affinity:
         if self.kernel == "precomputed":
             return _check_matrix(X, self._n_jobs)
         if self.kernel == NEIGHBORS:
-            graph = self._neighbors(X).kneighbors_graph()
+            graph = self._linked(X)
             return ((graph + graph.T) / 2).tocsr()
         return self._scaled_to(X).matrix(X, self._n_jobs)
 
@@ -61,18 +65,40 @@ class Affinity:
         if self.kernel == "precomputed":
             return X
         if self.kernel == NEIGHBORS:
-            return self._neighbors(rows).kneighbors_graph(X)
+            return self._linked(rows, X)
         return self._scaled_to(rows).between(X, rows)
 
-    def _neighbors(self, rows: Any) -> NearestNeighbors:
+    def _linked(self, rows: Any, new: Any = None) -> Any:
+        """Return the graph that links new rows, or each of the rows, to the nearest (others)."""
         count = min(self._n_neighbors, rows.shape[0] - 1)
-        return NearestNeighbors(n_neighbors=count, n_jobs=self._n_jobs).fit(rows)
+        if sp.issparse(rows) or sp.issparse(new) or rows.shape[1] > TREE_COLUMNS:
+            search = NearestNeighbors(n_neighbors=count, n_jobs=self._n_jobs)
+            return search.fit(rows).kneighbors_graph(new)
+        return _linked_by_tree(rows, new, count, count_threads(self._n_jobs))
 
     def _scaled_to(self, rows: Any) -> KernelFunction:
         parameters = dict(self._parameters)
         if self.kernel in SCALED and parameters.get("gamma") is None:
             parameters["gamma"] = scale_of(rows, np.ones(rows.shape[0]))
         return KernelFunction(self.kernel, parameters)
+
+
+def _linked_by_tree(rows: np.ndarray, new: np.ndarray | None, count: int, threads: int) -> Any:
+    # Scaled so that no squared distance overflows; by a power of 2, so that ties stay ties.
+    size = max(np.abs(table).max(initial=0.0) for table in (rows, new) if table is not None)
+    exponent = -np.frexp(float(size))[1]
+    tree = KDTree(np.ldexp(rows.astype(np.float64), exponent))
+    if new is None:
+        nearest = tree.query(tree.data, count + 1, workers=threads)[1]
+        # A row is among its own nearest, unless enough others are equal to it.
+        others = nearest != np.arange(len(rows))[:, None]
+        others[others.all(axis=1), -1] = False
+        nearest = nearest[others]
+    else:
+        scaled = np.ldexp(new.astype(np.float64), exponent)
+        nearest = tree.query(scaled, np.arange(1, count + 1), workers=threads)[1].ravel()
+    starts = np.arange(0, len(nearest) + 1, count)
+    return sp.csr_array((np.ones(len(nearest)), nearest, starts), (len(starts) - 1, len(rows)))
 
 
 def _check_matrix(matrix: Any, n_jobs: int | None) -> Any:

@@ -31,7 +31,7 @@ from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 from countless.hard.spectral.eigen import LeadingPairs
 from countless.hard.spectral.embedding import ASSIGN, RowClustering, cluster_rows
 from countless.hard.spectral.laplacian import LAPLACIANS, Form, make_form
-from countless.hard.spectral.spectrum import SpectrumPath, most_clusters
+from countless.hard.spectral.spectrum import SpectrumPath, look_over
 
 # Directions of a kernel's space in which the path of its penalties is followed.
 PATH_DIRECTIONS = 64
@@ -72,9 +72,10 @@ def eigenvectors_that_stand_out(
         path = penalty_path(features, random_state=random)
         chance = pairs.above(path.penalty)
     else:
-        most = most_clusters(form, affinity, random)
+        look = look_over(form, affinity, random)
+        rivals = FEWEST_RIVALS if look.most == 1 else look.most
         while True:
-            pairs.first(max(most, FEWEST_RIVALS if most == 1 else 1, len(pairs.values)) + 1)
+            pairs.first(max(rivals, len(pairs.values)) + 1, look.leading)
             path = SpectrumPath(pairs.values, pairs.vectors, form.root)
             chance = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else one had been missed before

@@ -42,9 +42,7 @@ class Form(NamedTuple):
     @property
     def known(self) -> np.ndarray | None:
         """The eigenvectors of the eigenvalue 1 of a graph: one for each component."""
-        return (
-            None if self.components is None else _indicators(self.components, self.root).toarray()
-        )
+        return None if self.components is None else indicators(self.components, self.root).toarray()
 
     def rows(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Turn eigenvectors into rows to cluster, with weights.
@@ -64,7 +62,7 @@ class Form(NamedTuple):
         y is the indicator of a cluster, scaled to length 1. For a kernel this is the objective of
         DP-means.
         """
-        y = _indicators(labels, self.root)
+        y = indicators(labels, self.root)
         within = float(y.multiply(self.matrix @ y).sum())
         return float(self.matrix.trace()) - within + penalty * y.shape[1]
 
@@ -92,7 +90,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
     affinity = (sp.csr_array if sp.issparse(affinity) else np.asarray)(affinity, dtype=np.float64)
     if laplacian is None:
         return Form(None, affinity, np.ones(n), None, 1.0)
-    if affinity.min() < 0:
+    if (affinity.data if sp.issparse(affinity) else affinity).min(initial=0.0) < 0:
         _refuse_negative(affinity)
     degree = np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel()
     components = connected_components(sp.csr_array(affinity), directed=False)[1]
@@ -115,7 +113,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
     return Form(laplacian, matrix, root, components, float(degree.max()))
 
 
-def _indicators(labels: np.ndarray, root: np.ndarray) -> sp.csr_array:
+def indicators(labels: np.ndarray, root: np.ndarray) -> sp.csr_array:
     """Return a column of length 1 for each label."""
     length = np.sqrt(np.bincount(labels, root**2))
     at = np.arange(len(labels))

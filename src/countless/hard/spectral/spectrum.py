@@ -16,7 +16,7 @@ Of the numbers for which both speak, the largest is chosen: clusters of clusters
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from countless.hard.penalty import Plateau
 from countless.hard.spectral.eigen import SMALL
 from countless.hard.spectral.embedding import first_unexplained, unexplained
-from countless.hard.spectral.laplacian import Form
+from countless.hard.spectral.laplacian import Form, indicators
 
 # A plateau must be wider by this than overtones explain.
 MARGIN = 0.2
@@ -183,21 +183,37 @@ def plateau_widths(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return widths, overtones
 
 
-def most_clusters(form: Form, affinity: Any, random: np.random.RandomState) -> int:
-    """Return the largest number that could stand out, from a look at the whole spectrum.
+class FirstLook(NamedTuple):
+    """What a look at the whole spectrum says before eigenvectors are computed."""
+
+    most: int  # the largest number of clusters that could stand out
+    groups: Any  # (n, m), orthonormal indicators of groups of rows
+    vectors: np.ndarray  # (m, limit), the leading eigenvectors in their space
+
+    def leading(self, count: int) -> np.ndarray:
+        """Return so many vectors that are near the leading eigenvectors."""
+        return self.groups @ self.vectors[:, :count]
+
+
+def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> FirstLook:
+    """Look at the whole spectrum for the largest number that could stand out.
 
     Up to 512 rows that is the spectrum itself. Larger graphs are first gathered around some rows
     drawn at random: clusters keep their gaps in that, since their indicators are still in it.
     """
     n = form.matrix.shape[0]
+    component = np.asarray(form.components)
     if n <= SMALL:
-        matrix, root, component = form.matrix, form.root, form.components
+        groups, matrix, root = sp.eye_array(n, format="csr"), form.matrix, form.root
         slack, limit = 0.0, n
     else:
-        matrix, root, component = _gathered(form, affinity, random)
-        slack, limit = SLACK, len(root) // SEEDS_A_CLUSTER
+        seeds = _draw_seeds(component, random)
+        component = component[seeds]
+        groups = indicators(gather_around(affinity, seeds), form.root)
+        matrix, root = groups.T @ (form.matrix @ groups), groups.T @ form.root
+        slack, limit = SLACK, len(seeds) // SEEDS_A_CLUSTER
     limit = min(limit, n // ROWS_A_CLUSTER + 1, len(root))
-    values, vectors = _by_component(matrix, np.asarray(component))
+    values, vectors = _by_component(matrix, component)
     widths, overtones = plateau_widths(_gaps(values[:limit]))
     wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + MARGIN - slack)
     most = (1 + 2 * slack) * MOST_UNEXPLAINED
@@ -205,8 +221,16 @@ def most_clusters(form: Form, affinity: Any, random: np.random.RandomState) -> i
         # Seldom is there need to move centers: that explains little more.
         rest = first_unexplained(vectors[:, :k], root)
         if rest <= most or (rest <= NEARLY * most and unexplained(vectors[:, :k], root) <= most):
-            return int(k)
-    return 1
+            return FirstLook(int(k), groups, vectors)
+    return FirstLook(1, groups, vectors)
+
+
+def _draw_seeds(component: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Return some rows, of every component one at least."""
+    n = len(component)
+    count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
+    first = np.unique(component, return_index=True)[1]
+    return np.unique(np.concatenate([random.choice(n, count, replace=False), first]))
 
 
 def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -221,24 +245,6 @@ def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.nd
         values[start:end], vectors[some, start:end] = np.linalg.eigh(matrix[np.ix_(some, some)])
     largest = np.argsort(-values, kind="stable")
     return values[largest], vectors[:, largest]
-
-
-def _gathered(
-    form: Form, affinity: Any, random: np.random.RandomState
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return the form restricted to vectors that are constant around some rows.
-
-    With it come its root and its components.
-    """
-    n = form.matrix.shape[0]
-    count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
-    component = np.asarray(form.components)
-    first = np.unique(component, return_index=True)[1]
-    seeds = np.unique(np.concatenate([random.choice(n, count, replace=False), first]))
-    labels = gather_around(affinity, seeds)
-    length = np.sqrt(np.bincount(labels, form.root**2))
-    columns = sp.csr_array((form.root / length[labels], (np.arange(n), labels)))
-    return columns.T @ (form.matrix @ columns), length, component[seeds]
 
 
 def gather_around(affinity: Any, seeds: np.ndarray) -> np.ndarray:

@@ -1,0 +1,41 @@
+"""Graphs of nearest neighbours: scikit-learn's exhaustive search is the oracle."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from countless.hard.spectral.affinity import Affinity
+
+
+def affinity(n_neighbors=7):
+    return Affinity("nearest_neighbors", n_neighbors=n_neighbors, parameters={}, n_jobs=None)
+
+
+@pytest.mark.parametrize(
+    ("d", "dtype", "scale"),
+    [
+        (2, np.float64, 1.0),
+        (2, np.float32, 1.0),
+        (2, np.float64, 1e-200),
+        (2, np.float64, 1e200),
+        (20, np.float64, 1.0),  # by looking at all rows instead of by a tree
+    ],
+)
+def test_rows_are_linked_to_the_nearest(d, dtype, scale):
+    random = np.random.RandomState(d)
+    X, new = random.standard_normal((150, d)).astype(dtype), random.standard_normal((20, d))
+    search = NearestNeighbors(n_neighbors=7, algorithm="brute").fit(X)
+    graph = search.kneighbors_graph().toarray()
+    between, to = affinity().between_rows(scale * X), affinity().to_rows(scale * new, scale * X)
+    np.testing.assert_array_equal(between.toarray(), (graph + graph.T) / 2)
+    np.testing.assert_array_equal(to.toarray(), search.kneighbors_graph(new).toarray())
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 60])
+def test_equal_rows_are_linked_to_others_only(n_neighbors):
+    X = np.repeat(np.arange(4.0), 10)[:, None]
+    W = affinity(n_neighbors).between_rows(X).toarray()
+    assert not W.diagonal().any()
+    assert W.sum() == 40 * min(n_neighbors, 39)
+    near = W.reshape(4, 10, 4, 10).sum(axis=(1, 3))
+    assert n_neighbors == 60 or (near == np.diag(near.diagonal())).all()
