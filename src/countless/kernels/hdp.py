@@ -9,9 +9,6 @@ from numba import njit
 
 from countless.kernels.rows import divergence
 
-# Where the rows of a local cluster go as a whole when its global is split; 0: to both halves.
-NEAR, FAR = 1, 2
-
 
 @njit(nogil=True, cache=True)
 def measure(rows, centers, distance):
@@ -84,40 +81,35 @@ def visit_locals(weight, means, centers, n_globals, global_price, order, local_g
     return n_globals
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract"})
-def _add_gains(distance, r, nearest, second, add, kept, p):
-    """Add what row r, nearest to p, says to the gains of globals that its group might use."""
-    for q in range(distance.shape[1]):
-        add[q] += max(0.0, nearest - distance[r, q])
-        kept[p, q] += max(0.0, second - max(nearest, distance[r, q]))
-
-
-@njit(nogil=True, cache=True)
-def weigh_changes(distance, used, add, drop, kept, labels, own):
+# Without these rules minima and maxima would be branches, which rows take at random.
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
+def weigh_changes(distance, used, add, drop, kept, labels):
     """Sum up over rows of a group what it would gain or lose by using other globals.
 
     ``add[q]`` is what rows save if q is used, too; ``drop[p]`` what they lose if p no longer is;
     and ``kept[p, q]`` what of that loss is spared when q takes p's place (Schubert and Rousseeuw's
     decomposition of swaps). A lone global has no second: the farthest one stands in for it.
 
-    add, drop, kept (sums go on), labels, own are # OUT.
+    add, drop, kept (sums go on), labels are # OUT.
     """
-    g = distance.shape[1]
+    members = np.flatnonzero(used)
     for r in range(distance.shape[0]):
-        best, nearest, second = -1, np.inf, np.inf
-        for p in range(g):
-            if used[p]:
-                value = distance[r, p]
-                if value < nearest:
-                    best, nearest, second = p, value, nearest
-                elif value < second:
-                    second = value
-        if second == np.inf:
+        best = members[0]
+        nearest, second = distance[r, best], np.inf
+        for p in members[1:]:
+            value = distance[r, p]
+            second = min(second, max(nearest, value))
+            best = p if value < nearest else best
+            nearest = min(nearest, value)
+        if len(members) == 1:
             second = distance[r].max()
         labels[r] = best
-        own[r] = nearest
         drop[best] += second - nearest
-        _add_gains(distance, r, nearest, second, add, kept, best)
+        spared = kept[best]
+        for q in range(distance.shape[1]):
+            value = distance[r, q]
+            add[q] += max(0.0, nearest - value)
+            spared[q] += max(0.0, second - max(nearest, value))
 
 
 @njit(nogil=True, cache=True)
@@ -150,11 +142,11 @@ def best_change(used, paid, price, add, drop, kept):
 
 
 @njit(nogil=True, cache=True)
-def choose_globals(distance, starts, paid, price, tolerance, used, labels, own):
+def choose_globals(distance, starts, paid, price, tolerance, used, labels):
     """Choose for each group which globals it uses, by additions, drops and swaps that pay.
 
     Group ``t`` has the rows from ``starts[t]`` to ``starts[t + 1]``. used (where to start, and the
-    answer), labels, own (each row's global and squared distance) are # OUT.
+    answer), labels are # OUT.
     """
     g = distance.shape[1]
     add, drop, kept = np.empty(g), np.empty(g), np.empty((g, g))
@@ -174,7 +166,7 @@ def choose_globals(distance, starts, paid, price, tolerance, used, labels, own):
             for p in range(g):
                 if used[t, p]:
                     kept[p] = 0.0
-            weigh_changes(part, used[t], add, drop, kept, labels[rows], own[rows])
+            weigh_changes(part, used[t], add, drop, kept, labels[rows])
             gone, new, change = best_change(used[t], paid[t], price, add, drop, kept)
             if not change < -tolerance:
                 break
@@ -182,217 +174,6 @@ def choose_globals(distance, starts, paid, price, tolerance, used, labels, own):
                 used[t, gone] = False
             if new >= 0:
                 used[t, new] = True
-
-
-@njit(nogil=True, cache=True)
-def find_movers(
-    distance, group, labels, weight, cell_rows, local_price, global_price, tolerance, moves
-):  # fmt: skip
-    """Mark the rows of a block that would gain by leaving their global. moves is # OUT."""
-    for r in range(distance.shape[0]):
-        j, p = group[r], labels[r]
-        moves[r] = False
-        if weight[p] <= 1.0:
-            leaving = global_price
-        else:
-            leaving = distance[r, p] * weight[p] / (weight[p] - 1.0)
-        if cell_rows[j, p] == 1:
-            leaving += local_price
-        leaving -= tolerance
-        if local_price + global_price < leaving:
-            moves[r] = True
-            continue
-        for q in range(distance.shape[1]):
-            joining = distance[r, q] * weight[q] / (weight[q] + 1.0)
-            if cell_rows[j, q] == 0:
-                joining += local_price
-            if joining < leaving and q != p:
-                moves[r] = True
-                break
-
-
-@njit(nogil=True, cache=True)
-def move_items(
-    item_weight, item_mean, item_group, local_price, global_price, tolerance,
-    labels, cell_items, n_items, weight, mean,
-):  # fmt: skip
-    """Take items (rows, local clusters or parts of them) to other globals, one after the other.
-
-    Costs are exact: leaving p gives back ``W_p w / (W_p - w)`` times the squared distance, joining
-    q takes ``W_q w / (W_q + w)`` times it; a local cluster that ends gives back its price, one that
-    begins takes it, and so with globals. ``cell_items[j, p]`` counts the items of group j at p, and
-    ``n_items[p]`` all of them; a global without items is free to be opened.
-
-    Returns how many moved; labels, cell_items, n_items, weight, mean are # OUT.
-    """
-    g, d = mean.shape
-    n_moved = 0
-    for i in range(len(labels)):
-        j, p, w = item_group[i], labels[i], item_weight[i]
-        leaving, rest = global_price, weight[p] - w
-        if n_items[p] > 1:
-            leaving = 0.0
-            for f in range(d):
-                leaving += (item_mean[i, f] - mean[p, f]) ** 2
-            leaving *= weight[p] * w / rest
-        if cell_items[j, p] == 1:
-            leaving += local_price
-        best, least, free = -1, leaving - tolerance, -1
-        for q in range(g):
-            if n_items[q] == 0:
-                if free < 0:
-                    free = q
-                continue
-            if q == p:
-                continue
-            joining = 0.0 if cell_items[j, q] > 0 else local_price
-            share = weight[q] * w / (weight[q] + w)
-            for f in range(d):
-                if joining >= least:
-                    break
-                joining += share * (item_mean[i, f] - mean[q, f]) ** 2
-            if joining < least:
-                best, least = q, joining
-        if free >= 0 and local_price + global_price < least:
-            best = free
-        if best < 0:
-            continue
-        n_moved += 1
-        n_items[p] -= 1
-        cell_items[j, p] -= 1
-        for f in range(d):
-            if n_items[p] > 0:
-                mean[p, f] += (mean[p, f] - item_mean[i, f]) * w / rest
-            if n_items[best] == 0:
-                mean[best, f] = item_mean[i, f]
-            else:
-                mean[best, f] += (item_mean[i, f] - mean[best, f]) * w / (weight[best] + w)
-        weight[p] = rest if n_items[p] > 0 else 0.0
-        weight[best] = weight[best] + w if n_items[best] > 0 else w
-        n_items[best] += 1
-        cell_items[j, best] += 1
-        labels[i] = best
-    return n_moved
-
-
-@njit(nogil=True, cache=True)
-def count_cells(group, labels, cell_rows, place):
-    """Count the rows of each group at each global, and number the globals that have any.
-
-    Returns how many these are. cell_rows (zeros before), place (-1: no rows) are # OUT.
-    """
-    place[:] = -1
-    for i in range(len(labels)):
-        cell_rows[group[i], labels[i]] += 1
-        place[labels[i]] = 0
-    n_used = 0
-    for p in range(len(place)):
-        if place[p] == 0:
-            place[p] = n_used
-            n_used += 1
-    return n_used
-
-
-@njit(nogil=True, cache=True)
-def sum_rows(values, labels, weight, total):
-    """Add up rows by their labels. weight, total (sums go on) are # OUT."""
-    for i in range(len(labels)):
-        c = labels[i]
-        weight[c] += 1.0
-        for f in range(values.shape[1]):
-            total[c, f] += values[i, f]
-
-
-@njit(nogil=True, cache=True)
-def halve_rows(
-    values, labels, price, n_passes, side, near_weight, near_total, far_weight, far_total, gain
-):  # fmt: skip
-    """Halve each cluster that costs more than a price, by 2-means from its main direction.
-
-    Where it costs less, or a half would be empty, the gain is minus infinity.
-
-    side (True in the far half), near and far weights and totals (zeros before), gain are # OUT.
-    """
-    k, d = near_total.shape
-    weight, total = np.zeros(k), np.zeros((k, d))
-    sum_rows(values, labels, weight, total)
-    mean = total / weight.reshape(-1, 1)
-    cost, reach, farthest = np.zeros(k), np.full(k, -1.0), np.zeros(k, dtype=np.int64)
-    for i in range(len(labels)):
-        c, away = labels[i], 0.0
-        for f in range(d):
-            away += (values[i, f] - mean[c, f]) ** 2
-        cost[c] += away
-        if away > reach[c]:
-            farthest[c], reach[c] = i, away
-    # The farthest row points along the cluster; a step of power iteration turns that towards its
-    # main direction.
-    normal, threshold = np.zeros((k, d)), np.zeros(k)
-    for i in range(len(labels)):
-        c, along = labels[i], 0.0
-        if cost[c] > price:
-            for f in range(d):
-                point = (values[farthest[c], f] - mean[c, f]) / np.sqrt(reach[c])
-                along += (values[i, f] - mean[c, f]) * point
-            for f in range(d):
-                normal[c, f] += along * (values[i, f] - mean[c, f])
-    for c in range(k):
-        for f in range(d):
-            threshold[c] += normal[c, f] * mean[c, f]
-    for _ in range(n_passes + 1):
-        far_weight[:] = 0.0
-        far_total[:] = 0.0
-        for i in range(len(labels)):
-            c = labels[i]
-            excess = -threshold[c]
-            for f in range(d):
-                excess += normal[c, f] * values[i, f]
-            side[i] = excess > 0.0
-            if side[i]:
-                far_weight[c] += 1.0
-                for f in range(d):
-                    far_total[c, f] += values[i, f]
-        for c in range(k):
-            # Halves' means attract rows as centers do; the difference of distances is linear.
-            near_weight[c] = weight[c] - far_weight[c]
-            gain[c], threshold[c] = -np.inf, 0.0
-            apart = 0.0
-            for f in range(d):
-                near_total[c, f] = total[c, f] - far_total[c, f]
-                normal[c, f] = 0.0
-                if near_weight[c] > 0.0 and far_weight[c] > 0.0:
-                    near, far = near_total[c, f] / near_weight[c], far_total[c, f] / far_weight[c]
-                    normal[c, f] = far - near
-                    threshold[c] += 0.5 * (far - near) * (far + near)
-                    apart += (far - near) ** 2
-            if near_weight[c] > 0.0 and far_weight[c] > 0.0:
-                gain[c] = apart * near_weight[c] * far_weight[c] / weight[c]
-
-
-@njit(nogil=True, cache=True)
-def weigh_halves(weight, total, at, near, far, price, whole, loss):
-    """Let local clusters of globals that are split go to one half as a whole, or pay for both.
-
-    ``weight[c, h]`` and ``total[c, h]`` are what local cluster c has in the near and in the far
-    half; ``at[c]`` is the place of its global among ``near`` and ``far``, the halves' means, or -1.
-
-    whole, loss (what groups lose by that, for each global that is split) are # OUT.
-    """
-    for c in range(len(at)):
-        s = at[c]
-        if s < 0:
-            continue
-        # The difference of squared distances is linear, so that sums of rows are enough.
-        to_near, to_far = 0.0, 0.0
-        for f in range(near.shape[1]):
-            step = near[s, f] - far[s, f]
-            middle = 0.5 * (near[s, f] + far[s, f])
-            to_near += 2.0 * step * (weight[c, 1] * middle - total[c, 1, f])
-            to_far += 2.0 * step * (total[c, 0, f] - weight[c, 0] * middle)
-        least = min(to_near, to_far)
-        if least < price:
-            whole[c] = NEAR if to_near <= to_far else FAR
-        loss[s] += max(min(least, price), 0.0)
 
 
 @njit(nogil=True, cache=True)

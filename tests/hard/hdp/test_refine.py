@@ -113,7 +113,6 @@ def test_each_move_finds_what_it_is_for(move):
     }[move]
     with open_grouped(X, None, None) as rows:
         refiner = Refiner(rows, starts, np.array(wrong, dtype=np.int32), 1.0, 3.0)
-        refiner.own[:] = np.square(X - refiner.means[refiner.state.labels] - rows.origin).sum(1)
         for _ in range(3):
             getattr(refiner, move)()
         labels = refiner.state.labels

@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from countless.hard.hdp.groups import Cells
 from countless.hard.hdp.penalties import HDPPenalties
 from countless.hard.hdp.refine import refine
 from countless.hard.hdp.rows import GroupedRows
@@ -129,13 +128,13 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
     cost = rows.objective(summary, 0.0)
     tiny = 1e-12 * max(rows.total_cost, np.finfo(float).tiny)
     variance = max(cost, tiny) / (n * d)
-    cells = Cells.of(cell_rows > 0)
-    first = np.searchsorted(cells.group, np.arange(n_groups + 1))
+    cell_group, cell_cluster = np.nonzero(cell_rows)
+    first = np.searchsorted(cell_group, np.arange(n_groups + 1))
     n_used, size = np.diff(first), np.diff(starts)
     means = summary.total / summary.weight[:, None]
-    equal = -np.log(n_used)[cells.group]
-    counts = cell_rows[cells.group, cells.cluster]
-    free = np.log(counts / size[cells.group])
+    equal = -np.log(n_used)[cell_group]
+    counts = cell_rows[cell_group, cell_cluster]
+    free = np.log(counts / size[cell_group])
 
     def mixed(shares: np.ndarray, variance: float) -> tuple[np.ndarray, float]:
         """Return each group's log likelihood, and the variance that its rows then show."""
@@ -144,7 +143,7 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
             nats, spread = np.zeros(n_groups), np.zeros(1)
             block = rows.seen(start, stop)
             mix_rows(
-                block, group[start:stop], first, cells.cluster, shares, means, variance, nats,
+                block, group[start:stop], first, cell_cluster, shares, means, variance, nats,
                 spread,
             )  # fmt: skip
             return nats, spread
@@ -157,10 +156,10 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
         before, variance = variance, max(mixed(free, variance)[1], tiny / (n * d))
         if abs(variance - before) < 1e-4 * before:
             break
-    likely_counts = np.bincount(cells.group, counts * free, minlength=n_groups)
+    likely_counts = np.bincount(cell_group, counts * free, minlength=n_groups)
     # The shares of a group, drawn uniformly: what telling the counts takes beyond the best shares.
     log_evidence = gammaln(n_used) - gammaln(size + n_used)
-    log_evidence = log_evidence + np.bincount(cells.group, gammaln(counts + 1), minlength=n_groups)
+    log_evidence = log_evidence + np.bincount(cell_group, gammaln(counts + 1), minlength=n_groups)
     with_free = mixed(free, variance)[0] - (likely_counts - log_evidence)
     with_equal = mixed(equal, variance)[0]
     which = gammaln(g + 1) - gammaln(n_used + 1) - gammaln(g - n_used + 1)

@@ -28,7 +28,6 @@ class Chosen(NamedTuple):
 
     used: np.ndarray  # (n_groups, n_globals) bool
     labels: np.ndarray  # (n_rows,) the global of each row
-    own: np.ndarray  # (n_rows,) its squared distance
 
 
 def choose(
@@ -40,26 +39,25 @@ def choose(
     chosen: Chosen,
 ) -> None:
     """Let every group choose which globals it uses, from what ``chosen`` says and into it."""
-    used, labels, own = chosen
+    used, labels = chosen
     tolerance = ROUNDING * rows.total_cost
 
     def work(first, last):
         part = slice(starts[first], starts[last])
         choose_globals(
             rows.distances(part.start, part.stop, centers), starts[first : last + 1] - part.start,
-            paid[first:last], price, tolerance, used[first:last], labels[part], own[part],
+            paid[first:last], price, tolerance, used[first:last], labels[part],
         )  # fmt: skip
 
     tiles, large = _tiles(starts, len(centers))
     rows.each(work, tiles)
     for group in large:
         _choose_for_large(
-            rows, starts[group], starts[group + 1], centers, paid[group], price, used[group],
-            labels, own,
-        )  # fmt: skip
+            rows, starts[group], starts[group + 1], centers, paid[group], price, used[group], labels
+        )
 
 
-def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own) -> None:
+def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> None:
     """Choose the globals of a group whose distances do not fit, in passes over its rows."""
     g = len(used)
     step = max(1, TILE_VALUES // g)
@@ -70,7 +68,7 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels, own)
     def weigh(start, stop):
         sums = np.zeros(g), np.zeros(g), np.zeros((g, g))
         near = rows.distances(start, stop, centers)
-        weigh_changes(near, used, *sums, labels[start:stop], own[start:stop])
+        weigh_changes(near, used, *sums, labels[start:stop])
         return sums
 
     for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
@@ -92,7 +90,7 @@ def assign_groups(
     ``paid`` marks those that a group uses already; at price 0 all are.
     """
     used = paid.copy() if price > 0 else np.ones_like(paid)
-    chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows))
+    chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32))
     choose(rows, starts, centers - rows.origin, paid, price, chosen)
     return chosen.labels
 

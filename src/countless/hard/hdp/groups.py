@@ -77,22 +77,3 @@ def number_inside(group: np.ndarray, local: np.ndarray) -> tuple[np.ndarray, np.
     order = np.argsort(owner, kind="stable")
     inside[order] = np.arange(len(names)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return inside[cell], sizes
-
-
-class Cells(NamedTuple):
-    """The pairs (group, global) that have rows: local clusters, when each pair is one.
-
-    They are numbered by group, and inside a group by global.
-    """
-
-    group: np.ndarray  # (n_cells,)
-    cluster: np.ndarray  # (n_cells,) the global
-    number: np.ndarray  # (n_groups, n_globals) the cell of each pair, or -1
-
-    @classmethod
-    def of(cls, used: np.ndarray) -> Cells:
-        """Number the pairs that are used."""
-        group, cluster = np.nonzero(used)
-        number = np.full(used.shape, -1, dtype=np.int32)
-        number[group, cluster] = np.arange(len(group))
-        return cls(group, cluster, number)

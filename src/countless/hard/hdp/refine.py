@@ -17,19 +17,24 @@ all is taken back unless the objective is lower.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from countless._compat import OnPass, ignore_pass
 from countless.hard.hdp.algorithm2 import SharedClustering
 from countless.hard.hdp.choice import ROUNDING, TILE_VALUES, Chosen, choose
-from countless.hard.hdp.groups import Cells
 from countless.hard.hdp.rows import GroupedRows
-from countless.kernels.hdp import FAR, NEAR, count_cells, find_movers, move_items, weigh_halves
-from countless.kernels.ward import replace_pair
+from countless.kernels.hdp_moves import (
+    count_cells,
+    find_cells,
+    find_movers,
+    merge_globals,
+    move_items,
+    split_cells,
+)
 from countless.rows.frame import Sums
 
 # Globals that a round of moves may open.
@@ -41,9 +46,19 @@ BOLDER_FACTOR = 1.25
 VENTURE_PASSES = 4
 
 
-class Shared(NamedTuple):
+class Cells(NamedTuple):
+    """The pairs (group, global) that have rows: local clusters, by group and then by global."""
+
+    group: np.ndarray  # (n_cells,)
+    cluster: np.ndarray  # (n_cells,) the global
+    of_row: np.ndarray  # (n_rows,) int32
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
     """A global for each row, and what follows from it."""
 
+    group: np.ndarray  # (n_rows,) int32
     labels: np.ndarray  # (n_rows,) int32
     cell_rows: np.ndarray  # (n_groups, n_globals) rows of each group at each global
     summary: Sums  # the globals' weights and sums about the origin
@@ -55,6 +70,15 @@ class Shared(NamedTuple):
     @property
     def used(self) -> np.ndarray:
         return self.cell_rows > 0
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The globals' means, about the origin."""
+        return self.summary.total / self.summary.weight[:, None]
+
+    @cached_property
+    def cells(self) -> Cells:
+        return Cells(*find_cells(self.group, self.labels, self.cell_rows))
 
 
 def unless_tried(move: Callable) -> Callable:
@@ -88,30 +112,24 @@ class Refiner:
         self.group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(starts))
         self.local_penalty, self.global_penalty = local_penalty, global_penalty
         self.rounding = ROUNDING * rows.total_cost
-        self.own = np.zeros(rows.n_rows)
         self.n_passes = 0
         self.tried: dict[tuple, Shared] = {}
-        self.adopt(labels)
-
-    @property
-    def means(self) -> np.ndarray:
-        """The globals' means, about the origin."""
-        return self.state.summary.total / self.state.summary.weight[:, None]
+        self.adopt(labels.astype(np.int32, copy=False), int(labels.max()) + 1)
 
     @property
     def objective(self) -> float:
         cost = self.rows.objective(self.state.summary, self.global_penalty)
         return cost + self.local_penalty * np.count_nonzero(self.state.cell_rows)
 
-    def adopt(self, labels: np.ndarray) -> None:
+    def adopt(self, labels: np.ndarray, n_globals: int) -> None:
         """Take over a global for each row; globals without rows are forgotten."""
-        g = int(labels.max()) + 1
-        cell_rows, place = np.zeros((self.n_groups, g), dtype=np.int64), np.empty(g, dtype=np.int32)
-        n_globals = count_cells(self.group, labels, cell_rows, place)
-        if n_globals < g:
-            labels, cell_rows = place[labels], cell_rows[:, place >= 0]
-        labels = labels.astype(np.int32, copy=False)
-        self.state = Shared(labels, cell_rows, self.rows.sums(labels, n_globals))
+        cell_rows = np.zeros((self.n_groups, n_globals), dtype=np.int64)
+        place = np.empty(n_globals, dtype=np.int32)
+        n_used = count_cells(self.group, labels, cell_rows, place)
+        if n_used < n_globals:
+            labels, cell_rows = place[labels], cell_rows.compress(place >= 0, axis=1)
+        summary = self.rows.sums(labels, n_used)
+        self.state = Shared(self.group, labels, cell_rows, summary)
 
     @unless_tried
     def settle(self, share: float = 1.0) -> bool:
@@ -120,50 +138,27 @@ class Refiner:
         A group pays this share of the local penalty for a global.
         """
         self.n_passes += 1
-        chosen = Chosen(self.state.used, np.empty_like(self.state.labels), self.own)
+        state = self.state
+        chosen = Chosen(state.used, np.empty_like(state.labels))
         unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
-        choose(self.rows, self.starts, self.means, unpaid, price, chosen)
-        changed = bool((chosen.labels != self.state.labels).any())
+        choose(self.rows, self.starts, state.means, unpaid, price, chosen)
+        changed = not np.array_equal(chosen.labels, state.labels)
         if changed:
-            self.adopt(chosen.labels)
+            self.adopt(chosen.labels, state.n_globals)
         return changed
 
     @unless_tried
     def merge(self) -> int:
         """Merge pairs of globals, the most profitable first, while that pays; return how many."""
-        g = self.state.n_globals
-        weight, mean = self.state.summary.weight.copy(), self.means
-        used = np.ascontiguousarray(self.state.used.T, dtype=np.float32)
-
-        def cost(some, alive):
-            share = weight[some, None] * weight[:alive] / (weight[some, None] + weight[:alive])
-            saved = self.global_penalty + self.local_penalty * (used[some] @ used[:alive].T)
-            return share * cdist(mean[some], mean[:alive], "sqeuclidean") - saved
-
-        matrix = cost(np.arange(g), g)
-        np.fill_diagonal(matrix, np.inf)
-        partner = matrix.argmin(axis=1)
-        lowest = matrix[np.arange(g), partner]
-        place = np.arange(g)  # where each old global now is
-        alive = g
-        while alive > 1:
-            cheapest = int(lowest[:alive].argmin())
-            if not lowest[cheapest] < -self.rounding:
-                break
-            a, b = sorted((cheapest, int(partner[cheapest])))
-            last = alive - 1
-            mean[a] += (mean[b] - mean[a]) * (weight[b] / (weight[a] + weight[b]))
-            weight[a] += weight[b]
-            np.maximum(used[a], used[b], out=used[a])
-            replace_pair(matrix, partner, lowest, a, b, cost([a], alive)[0], alive)
-            for values in (weight, mean, used):
-                values[b] = values[last]
-            place[place == b] = a
-            place[place == last] = b if b < last else a
-            alive = last
-        if alive < g:
-            self.adopt(place.astype(np.int32)[self.state.labels])
-        return g - alive
+        state = self.state
+        place = np.empty(state.n_globals, dtype=np.int32)
+        n_left = merge_globals(
+            state.summary.weight.copy(), state.means.copy(), state.used, self.local_penalty,
+            self.global_penalty, self.rounding, place,
+        )  # fmt: skip
+        if n_left < state.n_globals:
+            self.adopt(place[state.labels], n_left)
+        return state.n_globals - n_left
 
     @unless_tried
     def split(self, share: float = 1.0) -> int:
@@ -171,73 +166,57 @@ class Refiner:
         state, rows = self.state, self.rows
         price = share * self.global_penalty
         halves = rows.halve(state.labels, price)
-        cut = np.flatnonzero(halves.gain > price)
-        if not len(cut):
+        if not (halves.gain > price).any():
             return 0
-        gain, near, far = halves.gain[cut], _means(halves.near, cut), _means(halves.far, cut)
-        slot = np.full(state.n_globals, -1)
-        slot[halves.cluster[cut]] = np.arange(len(cut))
-        cells = Cells.of(state.used)
-        side = 2 * cells.number[self.group, state.labels] + halves.side
-        sides = rows.sums(side, 2 * len(cells.group))
-        weight, total = sides.weight.reshape(-1, 2), sides.total.reshape(len(cells.group), 2, -1)
-        at = slot[cells.cluster]
-        whole, loss = np.zeros(len(at), dtype=np.int8), np.zeros(len(cut))
-        weigh_halves(weight, total, at, near, far, share * self.local_penalty, whole, loss)
-        pays = gain - loss > price + self.rounding
-        n_new = int(np.count_nonzero(pays))
+        cells = state.cells
+        side = 2 * cells.of_row + halves.side
+        weight, total = rows.sums(side, 2 * len(cells.group))
+        goes = np.empty(2 * len(cells.group), dtype=np.int32)
+        n_new = split_cells(
+            weight, total, cells.cluster, halves.cluster, halves.gain, *halves.near, *halves.far,
+            share * self.local_penalty, price, self.rounding, goes,
+        )  # fmt: skip
         if n_new:
-            new_label = np.full(len(cut) + 1, -1)  # the last one: of cells that stay
-            new_label[:-1][pays] = state.n_globals + np.arange(n_new)
-            # Per cell, what becomes of its rows in the near and in the far half.
-            goes = np.repeat(cells.cluster.astype(np.int32), 2).reshape(-1, 2)
-            new = new_label[at]
-            goes[(new >= 0) & (whole != NEAR), 1] = new[(new >= 0) & (whole != NEAR)]
-            goes[(new >= 0) & (whole == FAR), 0] = new[(new >= 0) & (whole == FAR)]
-            self.adopt(goes.ravel()[side])
+            self.adopt(goes[side], state.n_globals + n_new)
         return n_new
 
     @unless_tried
     def move_locals(self) -> int:
         """Move whole local clusters to other globals or new ones; return how many."""
-        cells = Cells.of(self.state.used)
-        cell = cells.number[self.group, self.state.labels]
-        summary = self.rows.sums(cell, len(cells.group))
-        return self._move(cell, cells.group, cells.cluster, summary)
+        cells = self.state.cells
+        return self._move(cells.of_row, cells.group, cells.cluster)
 
     @unless_tried
     def move_halves(self) -> int:
         """Cut local clusters in two and move one half, or both; return how many."""
-        cells = Cells.of(self.state.used)
-        cell = cells.number[self.group, self.state.labels]
+        cells = self.state.cells
+        cell = cells.of_row
         halves = self.rows.halve(cell, self.local_penalty)
         cut = halves.cluster[np.isfinite(halves.gain)]
         if not len(cut):
             return 0
         # Far halves are items of their own, after all cells.
-        far_item = np.full(len(cells.group), -1)
+        far_item = np.full(len(cells.group), -1, dtype=np.int32)
         far_item[cut] = len(cells.group) + np.arange(len(cut))
         item = np.where(halves.side & (far_item[cell] >= 0), far_item[cell], cell)
         group, cluster = (np.append(part, part[cut]) for part in (cells.group, cells.cluster))
-        item = item.astype(np.int32)
-        return self._move(item, group, cluster, self.rows.sums(item, len(group)))
+        return self._move(item, group, cluster)
 
-    def _move(self, item: np.ndarray, group, cluster, summary: Sums) -> int:
+    def _move(self, item: np.ndarray, group: np.ndarray, cluster: np.ndarray) -> int:
         """Move items, of which each row is in one, where that pays."""
-        labels = cluster.astype(np.int32)
-        width = self.state.n_globals + ROOM
-        cell_items = np.bincount(group * width + labels, minlength=self.n_groups * width)
-        cell_items = cell_items.reshape(self.n_groups, width)
-        mean = summary.total / summary.weight[:, None]
-        moved = self._move_items(summary.weight, mean, group, labels, cell_items)
+        weight, total = self.rows.sums(item, len(group))
+        labels, width = cluster.copy(), self.state.n_globals + ROOM
+        cell_items = np.zeros((self.n_groups, width), dtype=np.int64)
+        count_cells(group, labels, cell_items, np.empty(width, dtype=np.int32))
+        moved = self._move_items(weight, total / weight[:, None], group, labels, cell_items)
         if moved:
-            self.adopt(labels[item])
+            self.adopt(labels[item], width)
         return moved
 
     @unless_tried
     def move_rows(self) -> int:
         """Move single rows to other globals or new ones; return how many."""
-        state, centers = self.state, self.means
+        state, centers = self.state, self.state.means
         moves = np.empty(self.rows.n_rows, dtype=bool)
         step = max(1, TILE_VALUES // state.n_globals)
 
@@ -257,17 +236,18 @@ class Refiner:
         labels = state.labels[ids]
         cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
         cell_rows[:, : state.n_globals] = state.cell_rows
-        values = self.rows.points(ids) - self.rows.origin
+        values = self.rows.seen_at(ids)
         moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
         if moved:
             everyone = state.labels.copy()
             everyone[ids] = labels
-            self.adopt(everyone)
+            self.adopt(everyone, cell_rows.shape[1])
         return moved
 
     def _move_items(self, item_weight, item_mean, group, labels, cell_items) -> int:
-        weight = np.append(self.state.summary.weight, np.zeros(ROOM))
-        mean = np.vstack([self.means, np.zeros((ROOM, self.rows.n_features))])
+        g, width = self.state.n_globals, cell_items.shape[1]
+        weight, mean = np.zeros(width), np.zeros((width, self.rows.n_features))
+        weight[:g], mean[:g] = self.state.summary.weight, self.state.means
         return move_items(
             item_weight, item_mean, group, self.local_penalty, self.global_penalty, self.rounding,
             labels, cell_items, cell_items.sum(axis=0), weight, mean,
@@ -291,10 +271,6 @@ class Refiner:
             return True
         self.state = state
         return False
-
-
-def _means(half: Sums, some: np.ndarray) -> np.ndarray:
-    return half.total[some] / half.weight[some, None]
 
 
 def refine(
@@ -358,9 +334,8 @@ def refine(
             found = found or refiner.venture(BOLDER, int(BOLDER_FACTOR * n_globals) + 1)
         note()
         converged = not found or start - history[-1] <= little
-    cells = Cells.of(refiner.state.used)
-    local = cells.number[refiner.group, refiner.state.labels]
+    group, cluster, local = refiner.state.cells
     return SharedClustering(
-        local, cells.group, cells.cluster, refiner.means + rows.origin, history[-1], history,
+        local, group, cluster, refiner.state.means + rows.origin, history[-1], history,
         refiner.n_passes, converged,
     )  # fmt: skip

@@ -11,7 +11,8 @@ import numpy as np
 from countless.hard.divergence import get_divergence
 from countless.hard.nearest import Nearest, add_block
 from countless.hard.split import halve, worth_halving
-from countless.kernels.hdp import halve_rows, measure, sum_rows
+from countless.kernels.hdp import measure
+from countless.kernels.hdp_moves import halve_rows, sum_rows
 from countless.kernels.rows import Dense, Points
 from countless.rows import open_rows
 from countless.rows.block import Block
@@ -64,9 +65,9 @@ class GroupedRows:
         """Return the squared lengths of some rows as seen from the origin."""
         return np.einsum("ij,ij->i", block, block)
 
-    def points(self, ids: np.ndarray) -> np.ndarray:
-        """Return any rows as float64 centers."""
-        return self.home.points(ids)
+    def seen_at(self, ids: np.ndarray) -> np.ndarray:
+        """Return any rows, in float64, as seen from the origin."""
+        return self.home.points(ids) - self.origin
 
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
         """Call ``function(*item)`` for every item, on threads; return answers in order."""
@@ -116,6 +117,9 @@ class FewRows(GroupedRows):
 
     def seen(self, start: int, stop: int) -> np.ndarray:
         return self._seen[start:stop]
+
+    def seen_at(self, ids: np.ndarray) -> np.ndarray:
+        return self._seen[ids]
 
     def squares(self, start: int, stop: int, block: np.ndarray) -> np.ndarray:
         return self._squares[start:stop]

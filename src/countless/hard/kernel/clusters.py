@@ -283,13 +283,11 @@ def choose_for_groups(
     """
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(used) + 1))
-    labels, own = np.empty(len(cost), dtype=np.int32), np.empty(len(cost))
+    labels = np.empty(len(cost), dtype=np.int32)
     # A group that has no rows here chooses nothing.
     has_rows = np.flatnonzero(np.diff(starts))
     starts = np.append(starts[has_rows], len(cost))
-    choose_globals(
-        cost[order], starts, paid[has_rows], price, rounding, used[has_rows], labels, own
-    )
+    choose_globals(cost[order], starts, paid[has_rows], price, rounding, used[has_rows], labels)
     chosen = np.empty_like(labels)
     chosen[order] = labels
     return chosen
