@@ -16,6 +16,39 @@ NEGLIGIBLE = -40.0
 
 
 @njit(nogil=True, cache=True)
+def draw_slot(
+    weights,  # IN and OUT (room,), log densities of a row in slots; then the log weights of these
+    reach,  # IN, how many slots there are to choose from
+    sizes,  # IN (room,) int64, how many rows each slot has
+    own,  # IN, the slot that has the row, or negative
+    opened,  # IN, the slot in which a new cluster would open
+    join,  # IN (n,) log weights of joining a cluster by its size
+    opening,  # IN, the log weight of a new one
+    forced,  # IN, the slot that the row must go to; negative where chance decides
+    random,  # IN, a numpy Generator
+    sums,  # a place to work, (room,)
+):
+    """Draw the slot of a row; return it and the log of the summed weights."""
+    highest = -math.inf
+    for c in range(reach):
+        weights[c] += opening if c == opened else join[sizes[c] - (c == own)]
+        highest = max(highest, weights[c])
+    total = 0.0
+    for c in range(reach):
+        below = weights[c] - highest
+        if below > NEGLIGIBLE:
+            total += math.exp(below)
+        sums[c] = total
+    new = forced
+    if forced < 0:
+        mark = random.random() * total
+        new = 0
+        while sums[new] <= mark and sums[new] < total:
+            new += 1
+    return new, highest + math.log(total)
+
+
+@njit(nogil=True, cache=True)
 def sweep(
     clusters,  # IN and OUT
     sizes,  # IN and OUT (room,) int64, how many rows each slot has
@@ -56,28 +89,11 @@ def sweep(
         reach = max(n_slots, opened + 1) if may_open else n_slots
         # Models are compiled for int64, which other kernels number clusters by.
         log_predictive_row(clusters, reach, rows, i, np.int64(own), weights)
-        opened_weight = weights[opened] + opening[n_clusters - alone] if may_open else -math.inf
-        highest = opened_weight
-        for c in range(reach):
-            if c == opened:
-                weights[c] = opened_weight
-            else:
-                weights[c] += join[sizes[c] - (c == own)]
-                highest = max(highest, weights[c])
-        total = 0.0
-        for c in range(reach):
-            below = weights[c] - highest
-            if below > NEGLIGIBLE:
-                total += math.exp(below)
-            sums[c] = total
-        log_total = highest + math.log(total)
-        if target.shape[0] > 0:
-            new = target[i]
-        else:
-            mark = random.random() * total
-            new = 0
-            while sums[new] <= mark and sums[new] < total:
-                new += 1
+        log_opening = opening[n_clusters - alone] if may_open else -math.inf
+        forced = target[i] if target.shape[0] > 0 else -1
+        new, log_total = draw_slot(
+            weights, reach, sizes, own, opened, join, log_opening, forced, random, sums
+        )
         log_chosen += weights[new] - log_total
         if own < 0:
             log_foretold += log_total

@@ -42,7 +42,7 @@ LEAST_SHARE = 1e-7
 _LEAST_PRODUCT = 1e-200
 _LOG_PI, _PER_PI = math.log(math.pi), 1.0 / math.pi
 # Terms of numbers; those of fixed variances have no power.
-_MEAN, _CONSTANT, _SLOPE, _CONSTANT_WITHOUT, _SLOPE_WITHOUT, _POWER = range(6)
+MEAN, CONSTANT, SLOPE, CONSTANT_WITHOUT, SLOPE_WITHOUT, POWER = range(6)
 
 
 class CellClusters(NamedTuple):
@@ -70,15 +70,17 @@ def _number_terms(mean, strength, shape, scale, count, total, squares):
     return middle, log_half_step(shape, slope * _PER_PI), slope, shape + 0.5
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _without_terms(stronger, slope, power):
-    """Return the constant and the slope of numbers given the others of their cluster.
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def find_without(stronger, terms, first, c):
+    """Find the constant and the slope of numbers given the others of their cluster c.
 
     From the strength that the prior and the cluster have, and the terms given all of it.
     """
-    without = slope * (stronger + 1.0) / (stronger - 1.0)
     ratio = (stronger - 1.0) / stronger
-    return log_half_step(power - 1.0, without * ratio * ratio * _PER_PI), without
+    without = terms[first + SLOPE, c] * (stronger + 1.0) / (stronger - 1.0)
+    terms[first + SLOPE_WITHOUT, c] = without
+    of_share = without * ratio * ratio * _PER_PI
+    terms[first + CONSTANT_WITHOUT, c] = log_half_step(terms[first + POWER, c] - 1.0, of_share)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -130,7 +132,7 @@ def _count_terms(shape, rate):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _count_density(shape, rate, value):
+def count_density(shape, rate, value):
     constant = -shape * math.log1p(1.0 / rate) - value * math.log(rate + 1.0)
     return log_rising(shape, value) + constant - log_factorial(value)
 
@@ -146,8 +148,8 @@ def _refresh_cell(kind, statistics, prior, terms, first, last, c):
         )
         for w in range(3):
             terms[first + w, c] = found[w]
-        terms[first + _POWER, c] = found[3]
-        terms[first + _SLOPE_WITHOUT, c] = math.nan  # found when a row of the cluster asks
+        terms[first + POWER, c] = found[3]
+        terms[first + SLOPE_WITHOUT, c] = math.nan  # found when a row of the cluster asks
     elif kind == FIXED:
         of_fixed = _fixed_terms(prior[first], prior[first + 1], prior[first + 2], count, total)
         for w in range(5):
@@ -162,7 +164,7 @@ def _refresh_cell(kind, statistics, prior, terms, first, last, c):
 
 
 @njit(nogil=True, cache=True)
-def _refresh(clusters, c):
+def refresh_cells(clusters, c):
     statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
     kind, start = clusters.kind, clusters.start
     for j in clusters.columns:
@@ -197,17 +199,17 @@ def _change(clusters, c, rows, i, sign):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _add_row(clusters, c, rows, i):
+def add_cells(clusters, c, rows, i):
     _change(clusters, c, rows, i, 1.0)
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _remove_row(clusters, c, rows, i):
+def remove_cells(clusters, c, rows, i):
     _change(clusters, c, rows, i, -1.0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _predict(clusters, begin, end, rows, i, own, out):
+def predict(clusters, begin, end, rows, i, own, out):
     """Find the log density of row ``i`` given each cluster from begin, out[0], up to end.
 
     ``own`` is the one of them that has the row, whose other rows are then meant, or negative. The
@@ -227,19 +229,13 @@ def _predict(clusters, begin, end, rows, i, own, out):
         first = start[j]
         if kind[j] == NUMBER:
             for c in range(n_clusters):
-                apart = value - terms[first + _MEAN, begin + c]
-                logs[n_logs + c] = 1.0 + terms[first + _SLOPE, begin + c] * (apart * apart)
+                apart = value - terms[first + MEAN, begin + c]
+                logs[n_logs + c] = 1.0 + terms[first + SLOPE, begin + c] * (apart * apart)
             if own >= 0:
-                if math.isnan(terms[first + _SLOPE_WITHOUT, own]):
-                    found = _without_terms(
-                        prior[first + 1] + statistics[own, first],
-                        terms[first + _SLOPE, own],
-                        terms[first + _POWER, own],
-                    )
-                    terms[first + _CONSTANT_WITHOUT, own] = found[0]
-                    terms[first + _SLOPE_WITHOUT, own] = found[1]
-                apart = value - terms[first + _MEAN, own]
-                share = 1.0 - terms[first + _SLOPE_WITHOUT, own] * (apart * apart)
+                if math.isnan(terms[first + SLOPE_WITHOUT, own]):
+                    find_without(prior[first + 1] + statistics[own, first], terms, first, own)
+                apart = value - terms[first + MEAN, own]
+                share = 1.0 - terms[first + SLOPE_WITHOUT, own] * (apart * apart)
                 if share < LEAST_SHARE or statistics[own, first] < 1.5:
                     share = math.nan
                     own_density += _number_density_without(statistics, prior, first, own, value)
@@ -251,7 +247,7 @@ def _predict(clusters, begin, end, rows, i, own, out):
             if own >= 0:
                 shape = prior[first] + statistics[own, first + 1] - value
                 rate = prior[first + 1] + statistics[own, first] - 1.0
-                own_density += _count_density(shape, rate, value)
+                own_density += count_density(shape, rate, value)
             n_logs += n_clusters
         elif kind[j] == CATEGORY:
             level = first + 1 + int(value)
@@ -265,13 +261,13 @@ def _predict(clusters, begin, end, rows, i, own, out):
                     own_share = 1.0
         else:
             for c in range(n_clusters):
-                apart = value - terms[first + _MEAN, begin + c]
-                falling = terms[first + _SLOPE, begin + c] * (apart * apart)
-                out[c] += terms[first + _CONSTANT, begin + c] - falling
+                apart = value - terms[first + MEAN, begin + c]
+                falling = terms[first + SLOPE, begin + c] * (apart * apart)
+                out[c] += terms[first + CONSTANT, begin + c] - falling
             if own >= 0:
-                apart = value - terms[first + _MEAN, own]
-                own_density += terms[first + _CONSTANT_WITHOUT, own]
-                own_density -= terms[first + _SLOPE_WITHOUT, own] * (apart * apart)
+                apart = value - terms[first + MEAN, own]
+                own_density += terms[first + CONSTANT_WITHOUT, own]
+                own_density -= terms[first + SLOPE_WITHOUT, own] * (apart * apart)
     take_logs(logs, n_logs)
     n_logs = 0
     for j in columns:
@@ -281,11 +277,11 @@ def _predict(clusters, begin, end, rows, i, own, out):
         first = start[j]
         if kind[j] == NUMBER:
             for c in range(n_clusters):
-                falling = terms[first + _POWER, begin + c] * logs[n_logs + c]
-                out[c] += terms[first + _CONSTANT, begin + c] - falling
+                falling = terms[first + POWER, begin + c] * logs[n_logs + c]
+                out[c] += terms[first + CONSTANT, begin + c] - falling
             if own >= 0 and not math.isnan(logs[n_logs + own - begin]):
-                own_density += terms[first + _CONSTANT_WITHOUT, own]
-                own_density += (terms[first + _POWER, own] - 1.0) * logs[n_logs + own - begin]
+                own_density += terms[first + CONSTANT_WITHOUT, own]
+                own_density += (terms[first + POWER, own] - 1.0) * logs[n_logs + own - begin]
         else:
             same = -log_factorial(value)
             for c in range(n_clusters):
@@ -304,24 +300,24 @@ def _predict(clusters, begin, end, rows, i, own, out):
 @njit(nogil=True, cache=True)
 def _log_predictive(clusters, c, rows, i):
     density = np.empty(1)
-    _predict(clusters, c, c + 1, rows, i, -1, density)
+    predict(clusters, c, c + 1, rows, i, -1, density)
     return density[0]
 
 
 @njit(nogil=True, cache=True)
 def _log_predictive_without(clusters, c, rows, i):
     density = np.empty(1)
-    _predict(clusters, c, c + 1, rows, i, c, density)
+    predict(clusters, c, c + 1, rows, i, c, density)
     return density[0]
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    _predict(clusters, 0, n_clusters, rows, i, own, out)
+    predict(clusters, 0, n_clusters, rows, i, own, out)
 
 
 @njit(nogil=True, cache=True)
-def _log_marginal(clusters, c):
+def log_marginal_of_cells(clusters, c):
     total = 0.0
     for j in clusters.columns:
         total += log_marginal_cell(clusters, c, j)
@@ -330,13 +326,13 @@ def _log_marginal(clusters, c):
 
 models.implement(
     CellClusters,
-    refresh=_refresh,
-    add_row=_add_row,
-    remove_row=_remove_row,
+    refresh=refresh_cells,
+    add_row=add_cells,
+    remove_row=remove_cells,
     log_predictive=_log_predictive,
     log_predictive_row=_log_predictive_row,
     log_predictive_without=_log_predictive_without,
-    log_marginal=_log_marginal,
+    log_marginal=log_marginal_of_cells,
     fill_tables=fill_tables,
     log_marginals_together=log_marginals_together,
 )

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from countless.kernels.cell_blocks import BLOCK_ROWS, MOST_COUNTS, CellBlocks
 from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
 from countless.kernels.models_cells import CellClusters
+from countless.kernels.models_cells_marginals import CATEGORY, COUNT
 from countless.models.cells import BoundCells
 from countless.models.protocol import ClusterModel
 
@@ -45,6 +47,26 @@ class SomeColumns(ClusterModel):
             start=self.start,
             columns=np.arange(len(self.kind)),
             logs=np.empty(len(self.kind) * room),
+        )
+
+    def blocks(self, rows: np.ndarray, room: int, statistics: np.ndarray) -> CellBlocks:
+        """Return clusters with statistics, for a sweep that takes rows in blocks."""
+        cells = self.clusters(room, statistics)
+        n_known = np.diff(self.start)  # the count of a category makes the place of a gap
+        highest = np.fmax.reduce(rows[:, self.kind == COUNT], initial=0)
+        n_known[self.kind == COUNT] = np.minimum(highest + 1, MOST_COUNTS) + 1
+        n_known[(self.kind != CATEGORY) & (self.kind != COUNT)] = 0
+        start = np.concatenate([[0], np.cumsum(n_known)])
+        return CellBlocks(
+            cells=cells,
+            start=start,
+            known=np.zeros((room, start[-1])),
+            known_without=np.zeros((room, start[-1])),
+            density=np.empty((room, BLOCK_ROWS)),
+            untabled=np.ones(room, dtype=bool),
+            values=np.empty(BLOCK_ROWS),
+            own=np.empty(BLOCK_ROWS, dtype=np.int64),
+            places=np.empty(BLOCK_ROWS, dtype=np.uint64),
         )
 
     def rows(self) -> np.ndarray:

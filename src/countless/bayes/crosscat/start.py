@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.bayes.collapsed import Partition, collapsed_sweep
+from countless.bayes.collapsed import Partition
 from countless.bayes.crosscat.cells import Cells
 from countless.bayes.crosscat.columns import all_labels, fresh_view, move_among_views
-from countless.bayes.crosscat.view import View, move_rows, propose_rows
+from countless.bayes.crosscat.view import View, move_rows, propose_rows, sweep_rows
 from countless.kernels.crosscat import draw_log
 from countless.priors import PartitionPrior, Tables
 
@@ -54,7 +54,7 @@ def _seat_others(cells: Cells, view: View, seated: np.ndarray, random: np.random
     labels[seated] = view.labels
     tables = view.prior.tables(len(rows))
     partition = Partition(labels, view.sizes, part.statistics(rows[seated], view.labels))
-    partition = collapsed_sweep(partition, part, rows, tables, random)
+    partition, _ = sweep_rows(partition, part, rows, tables, random)
     return view._replace(labels=partition.labels, tables=tables)
 
 

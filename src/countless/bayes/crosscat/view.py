@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._labels import number_by_appearance
-from countless.bayes.collapsed import NO_TARGET, Partition, collapsed_sweep
-from countless.bayes.crosscat.cells import Cells
+from countless.bayes.collapsed import NO_TARGET, Partition, without_gaps
+from countless.bayes.crosscat.cells import Cells, SomeColumns
 from countless.bayes.split_merge import split_and_merge
-from countless.kernels.gibbs import sweep
+from countless.kernels.cell_sweep import sweep_cells
 from countless.priors import PartitionPrior, Tables
 
 
@@ -58,26 +58,44 @@ def propose_rows(
 ) -> Proposal:
     """Draw a partition for some columns; or judge a given one as if it had been drawn."""
     part = cells.part(columns)
-    rows = part.rows()
-    n = len(rows)
+    n = len(cells.rows)
     order = random.permutation(n)
+    rows = part.rows()[order]
     target = NO_TARGET
     if given is not None:
-        target = np.empty(n, dtype=np.int32)
-        target[order] = number_by_appearance(given[order])[1]
-    labels = np.full(n, -1, dtype=np.int32)
-    sizes, statistics = np.zeros(0, dtype=np.int64), np.zeros((0, part.width))
-    log_chosen, log_foretold, visit = 0.0, -prior.log_normalizer(n), 0
-    while visit < n:
-        room = 2 * len(sizes) + 8
-        clusters = part.clusters(room, statistics)
+        target = number_by_appearance(given[order])[1].astype(np.int32)
+    nobody = Partition(np.full(n, -1, np.int32), np.zeros(0, np.int64), part.empty(0))
+    drawn, log_chosen = sweep_rows(nobody, part, rows, tables, random, target, lags=True)
+    log_joint = prior.log_prob(sizes=drawn.sizes) + part.log_marginal(drawn.statistics).sum()
+    labels = np.empty(n, dtype=np.int32)
+    labels[order] = drawn.labels
+    return Proposal(labels, log_chosen, float(log_joint) - log_chosen)
+
+
+def sweep_rows(
+    partition: Partition,
+    part: SomeColumns,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+    target: np.ndarray = NO_TARGET,
+    lags: bool = False,
+) -> tuple[Partition, float]:
+    """Draw the cluster of each row in turn; return them and the log probability of that.
+
+    Rows without a label are seated; ``target`` and ``lags`` are those of the kernel.
+    """
+    labels, (_, sizes, statistics) = partition.labels.copy(), partition
+    log_chosen, i = 0.0, 0
+    while i < len(rows):
+        room = 2 * len(sizes) + 6
+        blocks = part.blocks(rows, room, statistics)
         sizes = np.pad(sizes, (0, room - len(sizes)))
-        visit, chosen, foretold = sweep(
-            clusters, sizes, rows, order, visit, labels, target, tables.join, tables.open, random
+        i, chosen = sweep_cells(
+            blocks, lags, sizes, rows, i, labels, target, tables.join, tables.open, random
         )
-        log_chosen, log_foretold = log_chosen + chosen, log_foretold + foretold
-        statistics = clusters.statistics
-    return Proposal(labels, log_chosen, log_foretold)
+        log_chosen, statistics = log_chosen + chosen, blocks.cells.statistics
+    return without_gaps(labels, sizes, statistics), log_chosen
 
 
 def move_rows(
@@ -91,7 +109,7 @@ def move_rows(
     part = cells.part(view.columns)
     rows = part.rows()
     partition = Partition(view.labels, view.sizes, part.statistics(rows, view.labels))
-    partition = collapsed_sweep(partition, part, rows, view.tables, random)
+    partition, _ = sweep_rows(partition, part, rows, view.tables, random)
     if n_tries:
         partition = split_and_merge(partition, part, rows, view.tables, random, n_tries)
     view = view._replace(labels=partition.labels)

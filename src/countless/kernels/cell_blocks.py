@@ -1,0 +1,230 @@
+"""Densities of rows of cells in clusters, found for a block of rows at a time.
+
+One row after the other, a handful of clusters leaves a processor's vectors empty; along a column
+they are full. Where a cluster changes, its density is lost for the rows that are left of the block,
+and found again for each of them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from countless.kernels.logs import log_of
+from countless.kernels.models_cells import (
+    CONSTANT,
+    CONSTANT_WITHOUT,
+    LEAST_SHARE,
+    MEAN,
+    POWER,
+    SLOPE,
+    SLOPE_WITHOUT,
+    CellClusters,
+    count_density,
+    find_without,
+    predict,
+    refresh_cells,
+)
+from countless.kernels.models_cells_marginals import CATEGORY, COUNT, FIXED, NUMBER
+
+BLOCK_ROWS = 64
+# Densities of smaller counts are tabled.
+MOST_COUNTS = 64
+
+
+class CellBlocks(NamedTuple):
+    """Clusters of cells, and the densities of a block of rows in them."""
+
+    cells: CellClusters
+    start: np.ndarray  # (n_columns + 1,) int64, the stretch of each column in the tables
+    known: np.ndarray  # (room, n_known) log densities of categories and small counts; the last of
+    known_without: np.ndarray  # a stretch is a gap's, 0; and given the others of its own cluster
+    density: np.ndarray  # (room, BLOCK_ROWS), NaN where it is lost
+    untabled: np.ndarray  # (room,) bool, whether a cluster changed since its tables were filled
+    values: np.ndarray  # (BLOCK_ROWS,): a place to work
+    own: np.ndarray  # (BLOCK_ROWS,) int64: a place to work
+    places: np.ndarray  # (BLOCK_ROWS,) uint64: a place to work
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill_tables(blocks, c):
+    """Find the log densities of all categories and small counts in a cluster."""
+    cells, known = blocks.cells, blocks.known[c]
+    statistics, prior, terms = cells.statistics[c], cells.prior, cells.terms
+    for j in cells.columns:
+        kind, first, begin, gap = (
+            cells.kind[j],
+            cells.start[j],
+            blocks.start[j],
+            blocks.start[j + 1] - 1,
+        )
+        if kind == CATEGORY:
+            for place in range(begin, gap):
+                known[place] = terms[first + 1 + place - begin, c] - terms[first, c]
+        elif kind == COUNT:
+            shape, rate = prior[first] + statistics[first + 1], prior[first + 1] + statistics[first]
+            known[begin] = count_density(shape, rate, 0.0)
+            for x in range(gap - begin - 1):
+                step = math.log((shape + x) / ((x + 1.0) * (rate + 1.0)))
+                known[begin + x + 1] = known[begin + x] + step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill_own_tables(blocks, c):
+    """Find the same given the others of a cluster that has the cell, and what numbers need."""
+    cells, known = blocks.cells, blocks.known_without[c]
+    statistics, prior = cells.statistics[c], cells.prior
+    for j in cells.columns:
+        kind, first, begin, gap = (
+            cells.kind[j],
+            cells.start[j],
+            blocks.start[j],
+            blocks.start[j + 1] - 1,
+        )
+        if kind == NUMBER:
+            find_without(prior[first + 1] + statistics[first], cells.terms, first, c)
+        elif kind == CATEGORY:
+            others = prior[first] + statistics[first] - 1.0
+            for place in range(begin, gap):
+                level = first + 1 + place - begin
+                if statistics[level] > 0.5:
+                    known[place] = math.log((prior[level] + statistics[level] - 1.0) / others)
+        elif kind == COUNT and statistics[first] > 0.5:
+            shape, rate = prior[first] + statistics[first + 1], prior[first + 1] + statistics[first]
+            known[begin] = count_density(shape, rate - 1.0, 0.0)
+            for x in range(min(gap - begin - 1, int(statistics[first + 1]))):
+                step = math.log((shape - x - 1.0) / ((x + 1.0) * (rate - 1.0)))
+                known[begin + x + 1] = known[begin + x] + step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_numbers(kind, count, terms, first, c, values, own, n_rows, out):
+    """Add the log densities of numbers; NaN where a row's own cluster would lose digits."""
+    mean, constant = terms[first + MEAN, c], terms[first + CONSTANT, c]
+    slope, slope_own = terms[first + SLOPE, c], terms[first + SLOPE_WITHOUT, c]
+    constant_own = terms[first + CONSTANT_WITHOUT, c]
+    if kind == FIXED:
+        for t in range(n_rows):
+            apart = values[t] - mean
+            mine = own[t] == c
+            density = constant_own if mine else constant
+            density -= (slope_own if mine else slope) * (apart * apart)
+            out[t] += density if values[t] == values[t] else 0.0
+        return
+    power = terms[first + POWER, c]
+    if count < 1.5:
+        slope_own = math.nan
+    for t in range(n_rows):
+        apart = values[t] - mean
+        mine = own[t] == c
+        share = 1.0 + (-slope_own if mine else slope) * (apart * apart)
+        density = constant_own if mine else constant
+        density += (power - 1.0 if mine else -power) * log_of(share)
+        density = density if share >= LEAST_SHARE else math.nan
+        out[t] += density if values[t] == values[t] else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_known(known, known_without, places, own, n_clusters, n_rows, out):
+    """Add log densities from tables."""
+    for c in range(n_clusters):
+        of_cluster, sums = known[c], out[c]
+        for t in range(n_rows):
+            sums[t] += of_cluster[places[t]]
+    for t in range(n_rows):
+        c, place = own[t], places[t]
+        if c >= 0:
+            out[c, t] += known_without[c, place] - known[c, place]
+
+
+@njit(nogil=True, cache=True)
+def _add_large_counts(cells, first, n_tabled, values, own, n_clusters, n_rows, out):
+    """Add the log densities of counts that the tables do not have."""
+    prior, statistics = cells.prior, cells.statistics
+    for t in range(n_rows):
+        if values[t] >= n_tabled:
+            for c in range(n_clusters):
+                shape = prior[first] + statistics[c, first + 1]
+                rate = prior[first + 1] + statistics[c, first]
+                if own[t] == c:
+                    shape, rate = shape - values[t], rate - 1.0
+                out[c, t] += count_density(shape, rate, values[t])
+
+
+@njit(nogil=True, cache=True)
+def find_block(
+    blocks,  # IN and OUT
+    n_clusters,  # IN
+    rows,  # IN (n_rows, n_columns)
+    begin,  # IN, the first row of the block
+    n_rows,  # IN, at most BLOCK_ROWS
+    labels,  # IN (n_rows,) the cluster that has each row, whose other rows are then meant, or -1
+    seated,  # IN, whether any row may be in a cluster
+):
+    """Find the log densities of some rows in each of the first clusters."""
+    cells, out = blocks.cells, blocks.density
+    values, own, places = blocks.values, blocks.own, blocks.places
+    out[n_clusters:] = math.nan
+    for c in range(n_clusters):
+        out[c, :n_rows] = 0.0
+        if blocks.untabled[c]:
+            refresh_cells(cells, c)
+            _fill_tables(blocks, c)
+            if seated:
+                _fill_own_tables(blocks, c)
+            blocks.untabled[c] = False
+    for t in range(n_rows):
+        own[t] = labels[begin + t]
+    for j in cells.columns:
+        kind, first = cells.kind[j], cells.start[j]
+        for t in range(n_rows):
+            values[t] = rows[begin + t, j]
+        if kind in (NUMBER, FIXED):
+            for c in range(n_clusters):
+                count = cells.statistics[c, first]
+                _add_numbers(kind, count, cells.terms, first, c, values, own, n_rows, out[c])
+            continue
+        first_place, gap = blocks.start[j], blocks.start[j + 1] - 1
+        n_tabled = gap - first_place
+        for t in range(n_rows):
+            known = values[t] < n_tabled  # which a NaN is not
+            places[t] = first_place + int(values[t]) if known else gap
+        _add_known(blocks.known, blocks.known_without, places, own, n_clusters, n_rows, out)
+        if kind == COUNT:
+            _add_large_counts(cells, first, n_tabled, values, own, n_clusters, n_rows, out)
+
+
+@njit(nogil=True, cache=True)
+def find_again(
+    blocks,  # IN and OUT
+    n_clusters,  # IN
+    rows,  # IN (n_rows, n_columns)
+    i,  # IN
+    t,  # IN, the place of row i in the block
+    own,  # IN, the cluster that has row i, or -1
+    found,  # a place to work, (room,)
+):
+    """Find the log densities of a row that were lost."""
+    out, n_lost = blocks.density[:, t], 0
+    for c in range(n_clusters):
+        n_lost += math.isnan(out[c])
+    if 2 * n_lost > n_clusters:
+        predict(blocks.cells, 0, n_clusters, rows, i, own, found)
+        out[:n_clusters] = found[:n_clusters]
+        return
+    for c in range(n_clusters):
+        if math.isnan(out[c]):
+            predict(blocks.cells, c, c + 1, rows, i, own if own == c else -1, found)
+            out[c] = found[0]
+
+
+@njit(nogil=True, cache=True)
+def lose(
+    blocks,  # IN and OUT
+    c,  # IN
+    t,  # IN
+):
+    """Lose the densities of a cluster that has changed, from a place in the block on."""
+    blocks.untabled[c] = True
+    blocks.density[c, t:] = math.nan

@@ -1,0 +1,159 @@
+"""Giving rows of cells to clusters in their order, a block of rows at a time.
+
+The same draws as ``gibbs.sweep``, of which only those rows cost much whose clusters have changed.
+For proposals clusters may lag: the rows of a block are foretold by those before it, and a cluster
+that opens ends the block. Blocks are then a share of the rows since the last one opened.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, lose
+from countless.kernels.crosscat import count_columns
+from countless.kernels.gibbs import draw_slot
+from countless.kernels.models_cells import add_cells, remove_cells
+
+# A block of lagging clusters is this part of the rows since one opened.
+_LAGGING = 16
+_STAYS, _LOST = -1, -2
+
+
+# Arrays by themselves: numba counts references to each array of a tuple that it hands on.
+@njit(nogil=True, cache=True)
+def _draw_rows(
+    density,  # IN (room, n_rows of the block)
+    i,  # IN, the row to begin with
+    begin,  # IN, the first row of the block
+    end,  # IN, the row after the last one of the block
+    lags,  # IN
+    slots,  # IN: how many there are, how many have rows, and the lowest that has none
+    sizes,  # IN and OUT (room,)
+    labels,  # IN and OUT (n_rows,)
+    target,  # IN
+    join,  # IN
+    opening,  # IN
+    random,  # IN
+    weights,  # a place to work, (room,)
+    sums,  # a place to work, (room,)
+):
+    """Draw rows until one changes a cluster.
+
+    Returns the row after the last one drawn; the slot that it had and the one that it went to, or
+    what else there is to say; and the log probability of what was chosen.
+    """
+    n_slots, n_clusters, empty = slots
+    log_chosen = 0.0
+    while i < end:
+        own = labels[i]
+        alone = own >= 0 and sizes[own] == 1
+        opened = own if alone else empty
+        reach = max(n_slots, opened + 1)
+        n_lost = 0
+        for c in range(reach):
+            weights[c] = density[c, i - begin]
+            n_lost += math.isnan(weights[c])
+        if n_lost > 0:
+            return i, own, _LOST, log_chosen
+        forced = target[i] if target.shape[0] > 0 else -1
+        new, log_total = draw_slot(
+            weights,
+            reach,
+            sizes,
+            own,
+            opened,
+            join,
+            opening[n_clusters - alone],
+            forced,
+            random,
+            sums,
+        )
+        log_chosen += weights[new] - log_total
+        i += 1
+        if new != own:
+            labels[i - 1] = new
+            sizes[new] += 1
+            if own >= 0:
+                sizes[own] -= 1
+            if not lags or sizes[new] == 1:
+                return i, own, new, log_chosen
+    return i, _STAYS, _STAYS, log_chosen
+
+
+@njit(nogil=True, cache=True)
+def _look_at(sizes):
+    """Return how many slots there are, how many have rows, and the lowest that has none."""
+    n_slots, n_clusters, empty = 0, 0, sizes.shape[0]
+    for c in range(sizes.shape[0] - 1, -1, -1):
+        if sizes[c] == 0:
+            empty = c
+        else:
+            n_clusters += 1
+            n_slots = max(n_slots, c + 1)
+    return n_slots, n_clusters, empty
+
+
+@njit(nogil=True, cache=True)
+def sweep_cells(
+    blocks,  # IN and OUT
+    lags,  # IN, whether clusters have the rows of a block at its end only
+    sizes,  # IN and OUT (room,) int64, how many rows each slot has
+    rows,  # IN (n_rows, n_columns)
+    i,  # IN, the row to begin with
+    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
+    target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
+    join,  # IN (n,) log weights of joining a cluster by its size
+    opening,  # IN (n,) log weights of a new one by how many there are
+    random,  # IN, a numpy Generator
+):
+    """Draw the slot of each row in turn.
+
+    Returns the row at which slots ran out, or the number of rows, and the log probability of what
+    was chosen.
+    """
+    cells, density = blocks.cells, blocks.density
+    weights, sums = np.empty(sizes.shape[0]), np.empty(sizes.shape[0])
+    slots, log_chosen, since = _look_at(sizes), 0.0, i
+    while i < rows.shape[0] and slots[2] < sizes.shape[0]:
+        begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
+        if lags:
+            n_rows = min(n_rows, max(1, (i - since) // _LAGGING))
+        end = begin + n_rows
+        find_block(blocks, max(slots[0], slots[2] + 1), rows, begin, n_rows, labels, not lags)
+        while i < end and slots[2] < sizes.shape[0]:
+            i, own, new, chosen = _draw_rows(
+                density,
+                i,
+                begin,
+                end,
+                lags,
+                slots,
+                sizes,
+                labels,
+                target,
+                join,
+                opening,
+                random,
+                weights,
+                sums,
+            )
+            log_chosen += chosen
+            if new == _LOST:
+                find_again(blocks, max(slots[0], slots[2] + 1), rows, i, i - begin, own, weights)
+            elif new != _STAYS:
+                slots = _look_at(sizes)
+                if lags:
+                    since = end = i
+                    break
+                add_cells(cells, new, rows, i - 1)
+                lose(blocks, new, i - begin)
+                if own >= 0:
+                    remove_cells(cells, own, rows, i - 1)
+                    lose(blocks, own, i - begin)
+        if lags:
+            seated = labels[begin:i]
+            count_columns(cells.kind, cells.start, rows[begin:i].T, seated, cells.statistics)
+            for c in seated:
+                blocks.untabled[c] = True
+    return i, log_chosen
