@@ -42,6 +42,10 @@ OF_MODELS = ("bayes", "contracts", "models", "priors", "tree")
 def pytest_collection_modifyitems(items):
     """Put the tests of component models, and of what samples them, first."""
     items.sort(key=lambda item: item.path.parent.name not in OF_MODELS)
+    for item in items:
+        # These run the same lines thousands of times, and being watched takes half as long again.
+        if item.get_closest_marker("slow"):
+            item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)

@@ -55,6 +55,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     run_page(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -62,6 +63,7 @@ def test_examples_run(example, tmp_path, monkeypatch, capsys):
     assert re.search(r"[1-9] (clusters|segments)", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_pictures_are_small_and_can_be_drawn_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["pictures.py", str(tmp_path)])
     runpy.run_path(str(ROOT / "docs" / "pictures.py"), run_name="__main__")

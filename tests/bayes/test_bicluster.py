@@ -40,6 +40,7 @@ def planted(n_rows, n_columns, seed):
     return random, row, column
 
 
+@pytest.mark.slow
 def test_chains_follow_the_enumerated_posterior():
     model, cells = cells_of(Bernoulli(0.2, 0.2), BINARY)
     priors = DirichletProcess(0.6), PitmanYor(0.3, 0.2)
@@ -103,6 +104,7 @@ def test_bundles_are_sums_over_blocks(model, n_counts):
     assert log_chosen == pytest.approx(weights[0] - np.logaddexp.reduce(weights))
 
 
+@pytest.mark.slow
 def test_concentrations_and_hyperparameters_agree_with_the_prior():
     """Drawing the table anew after each sweep must leave everything as the prior has it."""
     random = np.random.default_rng(2)
@@ -141,6 +143,7 @@ def test_chains_start_where_neither_side_is_one_cluster():
         assert adjusted_rand_score(np.arange(12) // 6, chain.columns.labels) > 0.5
 
 
+@pytest.mark.slow
 def test_planted_blocks_are_found_through_gaps():
     random, row, column = planted(40, 30, 3)
     X = random.normal(0, 3, (3, 4))[row][:, column] + random.normal(size=(40, 30))

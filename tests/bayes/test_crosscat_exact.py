@@ -102,6 +102,7 @@ def views_drawn_anew(chain):
     views_that_split(chain, split_or_merge_anew)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("X", "models", "moves", "n_states"),
     [
@@ -186,6 +187,7 @@ def test_compiled_priors_are_those_of_the_models():
     np.testing.assert_allclose(prior, moved.prior, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_hyperparameters_and_concentrations_pass_geweke():
     """Chains that also draw the table anew keep the prior of everything."""
     n_rows, random = 4, np.random.default_rng(5)

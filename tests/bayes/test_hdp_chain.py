@@ -90,6 +90,7 @@ def total_variation(exact, chain, n_draws, *moves):
     return 0.5 * sum(abs(seen[labels] / n_draws - exact[labels]) for labels in exact)
 
 
+@pytest.mark.slow
 def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
     exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
     assert len(exact) == 203
@@ -97,6 +98,7 @@ def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
     assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_shared) < 0.03
 
 
+@pytest.mark.slow
 def test_splits_and_merges_alone_follow_the_enumerated_posterior():
     exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
@@ -104,6 +106,7 @@ def test_splits_and_merges_alone_follow_the_enumerated_posterior():
     assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_shared) < 0.03
 
 
+@pytest.mark.slow
 def test_local_clusters_moved_follow_the_enumerated_posterior():
     exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
@@ -131,6 +134,7 @@ def test_a_local_cluster_moves_as_one_to_where_its_group_is_not():
     assert moved.labels.tolist() == np.repeat([0, 1, 0, 1], [3, 3, 2, 2]).tolist()
 
 
+@pytest.mark.slow
 def test_columns_of_three_groups_follow_the_enumerated_posterior():
     table = np.array([[*"axpt"], [*"axpt"], [*"byqs"], [*"byqs"], [*"ayps"]])
     group = np.array([1, 0, 0, 2, 1])
@@ -142,6 +146,7 @@ def test_columns_of_three_groups_follow_the_enumerated_posterior():
     assert total_variation(exact, chain, 3000, *moves) < 0.03
 
 
+@pytest.mark.slow
 def test_one_group_that_shares_nothing_is_a_dirichlet_process():
     prior = {
         labels: np.exp(DirichletProcess(1.0).log_prob(labels))
@@ -200,6 +205,7 @@ LAWS = {"alpha": stats.gamma(2.0), "gamma": stats.gamma(1.5, scale=2.0)}
 TWO_GROUPS = np.repeat([0, 1], 6)
 
 
+@pytest.mark.slow
 def test_concentrations_keep_their_prior():
     rng = np.random.default_rng(0)
     found = []
@@ -215,6 +221,7 @@ def test_concentrations_keep_their_prior():
         assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_sweeps_keep_the_prior_of_everything():
     rng = np.random.default_rng(0)
     free = Gaussian(freedom=6.0).bind(X)

@@ -50,6 +50,7 @@ def test_draws_depend_on_the_seed_alone():
     assert not np.array_equal(chains[0], chains[1])
 
 
+@pytest.mark.slow
 def test_small_variances_give_dp_means():
     variance, prior_variance, penalty = 0.05, 100.0, 30.0
     alpha = (1 + prior_variance / variance) * np.exp(-penalty / (2 * variance))
@@ -197,6 +198,7 @@ def test_one_chain_has_none_to_agree_with():
     assert schedule == Schedule(sampled.SWEEPS_OF_ONE, 7)
 
 
+@pytest.mark.slow
 def test_a_stream_follows_the_posterior(monkeypatch):
     """Particles without sweeps over kept rows are weighted rightly."""
     monkeypatch.setattr(particles, "N_KEPT", 0)

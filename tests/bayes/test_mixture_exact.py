@@ -213,6 +213,7 @@ def test_parameters_that_are_drawn_are_integrated_out():
     assert total_variation(draws, exact / exact.sum()) < 0.08
 
 
+@pytest.mark.slow
 def test_getting_it_right():
     """Rows drawn in turn with everything else leave the prior as it is (Geweke 2004)."""
     believed = DirichletProcess(Gamma(3.0, 2.0))

@@ -124,6 +124,7 @@ def plain_icm(S, prior, label):
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(1, 7),
@@ -141,6 +142,7 @@ def test_moves_are_those_of_a_plain_loop(n, seed, name, missing, singletons):
     assert worth(problem, choice) == pytest.approx(plain_icm(S, PRIORS[name], label), abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_results_are_legal_and_mostly_the_best_there_is(name):
     optimal = 0

@@ -73,6 +73,7 @@ def table(seed, n_rows, n_features, name):
     return X
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n_rows=st.integers(1, 120),

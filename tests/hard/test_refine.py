@@ -39,6 +39,7 @@ def blobs(seed, n_rows, n_features):
     return centers[random.randint(4, size=n_rows)] + random.standard_normal((n_rows, n_features))
 
 
+@pytest.mark.slow
 def test_reaches_the_enumerated_optimum_of_most_small_tables():
     every = partitions(6)
     assert len(every) == 203
@@ -53,6 +54,7 @@ def test_reaches_the_enumerated_optimum_of_most_small_tables():
     assert optimal >= 38
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n_rows=st.integers(2, 60),
@@ -80,6 +82,7 @@ def test_no_merge_and_no_move_of_a_row_helps(seed, n_rows, n_features, penalty, 
             assert objective(X, moved, penalty, weight) >= least
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), penalty=st.floats(0.5, 100))
 def test_ends_below_algorithm_1_from_any_order(seed, penalty):
     X = blobs(seed, 80, 2)
@@ -159,7 +162,7 @@ def test_centers_far_from_the_rows_asked_about():
     assert model.predict([[1e3, 1e3]]).tolist() == [1]
 
 
-@pytest.mark.parametrize("constant", [None, "products.MANY_CENTERS", "merge.MANY_CLUSTERS"])
+@pytest.mark.parametrize("constant", [None, "sketch.MANY_CENTERS", "merge.MANY_CLUSTERS"])
 def test_ways_for_very_many_clusters_are_exact(monkeypatch, constant):
     if constant:
         monkeypatch.setattr(f"countless.hard.{constant}", 8)
@@ -194,6 +197,7 @@ def test_directions_far_from_each_other_are_split():
     assert model.objective_ < whole
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), penalty=st.floats(1, 50))
 def test_whole_weights_are_repeats_and_zero_is_absence(seed, penalty):
     X = blobs(seed, 30, 2)
@@ -220,6 +224,7 @@ def test_weights_equal_repeats_with_the_penalty_chosen(seed):
     assert weighted.penalty_ == pytest.approx(repeated.penalty_)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     shift=st.sampled_from([0.0, 1e6]),

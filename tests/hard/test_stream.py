@@ -31,6 +31,7 @@ def test_a_stream_ends_where_a_fit_does():
     assert adjusted_rand_score(model.predict(X), true) > 0.9
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_sums_are_exact():
     model = DPMeans(50.0, random_state=0)
     rows = []

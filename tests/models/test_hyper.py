@@ -58,6 +58,7 @@ def test_slice_sampling_follows_the_posterior_of_a_variance():
     assert np.var(draws) == pytest.approx(square - mean**2, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

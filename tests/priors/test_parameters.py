@@ -75,6 +75,7 @@ def test_a_slice_needs_a_density_to_start_from():
         slice_sample(lambda place: -np.inf, 0.0, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[1], [40], [1, 2, 1, 3, 1], [60, 25, 10, 5]], ids=str)
 def test_alpha_follows_its_integrated_posterior(sizes):
     prior = DirichletProcess(Gamma(1.5, 0.8))
@@ -113,6 +114,7 @@ def test_groups_that_share_a_concentration_share_its_posterior():
     assert np.mean(chain[100:]) == pytest.approx(mean / total, rel=0.03)
 
 
+@pytest.mark.slow
 @every_unknown
 def test_steps_leave_the_joint_law_as_it_is(prior):
     # Parameters from their priors, a partition from them, some steps: still their priors.
@@ -139,6 +141,7 @@ def test_steps_leave_the_joint_law_as_it_is(prior):
             assert stats.ks_2samp(values[part], starts[part]).pvalue > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [UNKNOWN[0], UNKNOWN[2], UNKNOWN[5]], ids=repr)
 def test_getting_it_right(prior):
     # Geweke: rows moved by the tables and parameters by their steps visit the prior itself.
@@ -202,6 +205,7 @@ def test_unknown_parameters_have_no_probability(prior):
             ask()
 
 
+@pytest.mark.slow
 def test_vague_priors_stay_inside_the_domain():
     random = np.random.default_rng(0)
     for prior in (DirichletProcess(Gamma(1e-3, 1.0)), PitmanYor(Gamma(1e-3), Beta(1e-3, 1e-3))):

@@ -92,6 +92,7 @@ def plain_odds(model, alpha, x, y):
     return one - apart, (np.logaddexp(one, apart), log_d, size, statistics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_merge_is_the_best_of_all_pairs_and_the_evidence_is_the_recursions(name):
     model, _, leaves = bound(name)

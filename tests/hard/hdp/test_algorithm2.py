@@ -66,6 +66,7 @@ def draw(seed, n_rows, n_features, n_groups):
     return X, np.array(numbered(random.randint(n_groups, size=n_rows).tolist()))
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n_rows=st.integers(1, 90),
@@ -104,6 +105,7 @@ def test_objective_never_rises(seed, local, everywhere):
     assert (np.diff(history) <= 1e-9 * history[0]).all()
 
 
+@pytest.mark.slow
 def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     X, group = draw(7, 900, 2, 40)
     models = []

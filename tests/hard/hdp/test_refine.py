@@ -51,6 +51,7 @@ def shared_sets(seed, n_globals=8, n_groups=30, n_used=3, n_rows=20, n_features=
     return X, truth, np.repeat(np.arange(n_groups), n_rows)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n_rows=st.integers(1, 80),

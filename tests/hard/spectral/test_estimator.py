@@ -84,6 +84,7 @@ def test_theorem_52(laplacian, seed, share):
     assert model.objective_ >= model.relaxed_objective_ - 1e-9
 
 
+@pytest.mark.slow
 def test_no_partition_goes_below_the_relaxed_objective():
     W = rbf_kernel(clouds(5, n=6), gamma=0.1)
     for laplacian, penalty in product(LAPLACIANS, (0.2, 0.6, 0.9)):
