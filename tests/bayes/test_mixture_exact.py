@@ -144,6 +144,7 @@ def kept(move, model, X, prior, n_draws):
     return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
 
 
+@pytest.mark.slow
 @cases(("diagonal", "pitman-yor"))
 def test_splits_and_merges_alone_keep_the_posterior(model, X, prior):
     def move(*state):
@@ -152,6 +153,7 @@ def test_splits_and_merges_alone_keep_the_posterior(model, X, prior):
     assert kept(move, model, X, prior, 400) > 1e-4
 
 
+@pytest.mark.slow
 def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior():
     """The choice of rows and partners is corrected for: larger clusters show it better."""
     model, prior = Multinomial(1.0).bind(np.zeros((14, 2))), PitmanYor(1.0, 0.3)
@@ -187,6 +189,7 @@ def test_uncollapsed_sweeps_follow_the_enumerated_posterior():
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
 
+@pytest.mark.slow
 def test_parameters_that_are_drawn_are_integrated_out():
     """A concentration and a variance: partitions follow the mean over all of them."""
     believed = DirichletProcess(Gamma(2.0, 2.0))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -199,6 +199,7 @@ def test_directions_far_from_each_other_are_split():
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 10**6), penalty=st.floats(1, 50))
+@settings(max_examples=25)  # fits that are refined, several each
 def test_whole_weights_are_repeats_and_zero_is_absence(seed, penalty):
     X = blobs(seed, 30, 2)
     weight = np.random.RandomState(seed).randint(0, 4, 30)
@@ -230,6 +231,7 @@ def test_weights_equal_repeats_with_the_penalty_chosen(seed):
     shift=st.sampled_from([0.0, 1e6]),
     unit=st.sampled_from([1, 1e-4, 1e12]),
 )
+@settings(max_examples=25)  # fits that are refined, several each
 def test_units_and_shifts_change_nothing(seed, shift, unit):
     X = blobs(seed, 60, 3)
     plain = DPMeans(12.0).fit(X)

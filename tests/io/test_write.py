@@ -32,6 +32,7 @@ def test_plain_text_and_numbers_are_kept(text):
     assert safe_cell(text) == text
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=1, max_size=8))
 def test_no_cell_starts_a_formula_and_rows_stay_rows(names):
     content = labels_csv(
