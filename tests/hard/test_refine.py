@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import DPMeans, penalty_path
 from countless.hard.divergence import DIVERGENCES, get_divergence
+from plain import all_partitions
 
 
 def objective(X, labels, penalty, weight=None, name="sqeuclidean"):
@@ -25,14 +26,6 @@ def objective(X, labels, penalty, weight=None, name="sqeuclidean"):
     return value
 
 
-def partitions(n):
-    """Every way to group n rows."""
-    found = [[0]]
-    for _ in range(n - 1):
-        found = [[*labels, c] for labels in found for c in range(max(labels) + 2)]
-    return np.array(found)
-
-
 def blobs(seed, n_rows, n_features):
     random = np.random.RandomState(seed)
     centers = 3 * random.standard_normal((4, n_features))
@@ -41,7 +34,7 @@ def blobs(seed, n_rows, n_features):
 
 @pytest.mark.slow
 def test_reaches_the_enumerated_optimum_of_most_small_tables():
-    every = partitions(6)
+    every = np.array(all_partitions(6))
     assert len(every) == 203
     optimal = 0
     for seed in range(40):

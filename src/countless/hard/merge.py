@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from countless.hard.neighbours import Lists
 from countless.rows import Rows, Summary
 
 # Partners looked at for each cluster where the second order only estimates what a merge costs.
@@ -14,15 +15,19 @@ TILE = 256
 MANY_CLUSTERS = 1024
 
 
-def profitable_merges(rows: Rows, summary: Summary, limit: float) -> np.ndarray:
+def profitable_merges(
+    rows: Rows, summary: Summary, limit: float, lists: Lists | None = None
+) -> np.ndarray:
     """Return pairs of clusters that are each other's cheapest merge, if cheaper than the limit.
+
+    With ``lists`` of those around each cluster, its partners are looked for there only.
 
     Merging such pairs at once, and again until none is left, gives the clusters of merging the
     cheapest pair one at a time: a merge never becomes cheaper by others elsewhere (exactly so for
     squared Euclidean distance).
     """
     frame = rows.frame
-    pairs = _candidate_pairs(rows, summary)
+    pairs = _candidate_pairs(rows, summary, lists)
     a, b = pairs.T
     energy = frame.energy(summary)
     cost = np.empty(len(pairs))
@@ -42,11 +47,26 @@ def profitable_merges(rows: Rows, summary: Summary, limit: float) -> np.ndarray:
     return pairs[order[place]]
 
 
-def _candidate_pairs(rows: Rows, summary: Summary) -> np.ndarray:
+def _candidate_pairs(rows: Rows, summary: Summary, lists: Lists | None) -> np.ndarray:
     """Return pairs (a, b), a < b, that are among the cheapest merges of a or of b."""
-    exact = rows.frame.divergence.name == "sqeuclidean"
-    found = np.sort((_cheapest if exact else _cheap)(rows, summary), axis=1)
+    if lists is not None:
+        found = _listed(summary.weight, lists)
+    else:
+        exact = rows.frame.divergence.name == "sqeuclidean"
+        found = (_cheapest if exact else _cheap)(rows, summary)
+    found = np.sort(found, axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)
+
+
+def _listed(weight: np.ndarray, lists: Lists) -> np.ndarray:
+    """Return each cluster with the partner in its list that is cheapest, as far as lists tell."""
+    own = np.arange(len(weight))
+    partner, least = own.copy(), np.full(len(weight), np.inf)
+    for other, gap in zip(lists.neighbours.T, lists.gaps.T, strict=False):
+        cost = gap.astype(np.float64) ** 2 * (weight[other] / (weight + weight[other]))
+        better = (cost < least) & (other != own)
+        partner[better], least[better] = other[better], cost[better]
+    return np.column_stack([own, partner])
 
 
 def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:

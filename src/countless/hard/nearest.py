@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.hard.neighbours import neighbours_of
+from countless.hard.neighbours import Lists, list_neighbours
 from countless.hard.opening import find_openers
 from countless.hard.products import Products
 from countless.kernels.assign import (
     FAR,
-    MOST,
     UNSETTLED,
     count_before,
     filter_rows,
@@ -33,6 +32,8 @@ MARKS = {"marked": (np.bool_, False)}
 KEPT = {"kept": (np.int32, 0)}
 # Passes for which a local search goes on with its lists: centers move away from them.
 PASSES_A_LIST = 4
+# The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
+CHEAP = 4.0
 
 
 class Pass(NamedTuple):
@@ -45,6 +46,7 @@ class Pass(NamedTuple):
     others: np.ndarray  # (n_clusters,) the farthest that any other center moved
     neighbours: np.ndarray
     gaps: np.ndarray
+    moved: np.ndarray  # (n_clusters, n_listed) how far the neighbours moved, in a local pass
     local: bool
     forget: bool  # whether lower bounds hold no more
     penalty: float
@@ -77,9 +79,9 @@ class Nearest:
         self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
         self.n_computed = self.n_possible = 0
         self.n_changed = rows.n_rows
-        self._local = False  # whether lower bounds speak of the listed centers only
-        self._lists: tuple[np.ndarray, np.ndarray] | None = None
+        self._lists: Lists | None = None
         self._list_passes = 0  # made with these lists
+        self._forget_moves()
 
     @property
     def labels(self) -> Any:
@@ -104,7 +106,7 @@ class Nearest:
         frame = self.rows.frame
         local = local and frame.divergence.is_metric
         # A local search goes on with its lists for a while if the clusters stay the same.
-        if not (local and self._local and self._list_passes < PASSES_A_LIST):
+        if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
             self._lists = None
         coarse = local and frame.is_single
         if coarse == self._coarse:
@@ -119,18 +121,24 @@ class Nearest:
         """Find each row's nearest center; each has moved so far since bounds were made."""
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
-            self._lists = neighbours_of(rows, self.centers, local=local)
+            self._lists = list_neighbours(
+                rows, self.centers, local=local, bounded=self._bounded, parent=self._parent
+            )
             self._list_passes = 0
         self._list_passes += 1
-        neighbours, gaps = self._lists
-        listed = drift[neighbours].max(axis=1, initial=0.0)
-        others = listed if local else _largest_of_others(drift)
-        forget, self._local = self._local and not local, local
+        drift = drift + self._moved
+        neighbours, gaps, fresh = self._lists
+        if local:
+            moved = self._lists.moved(drift)
+            others = moved.max(axis=1, initial=0.0).astype(np.float64)
+        else:
+            moved, others = np.empty((0, 0), dtype=np.float32), _largest_of_others(drift)
+        forget = self._bounded is not None and not local
         products = None if local else Products(frame, self.centers)
         if np.isfinite(penalty):
             rows.extend(self.state, MARKS)
         message = Pass(
-            frame, frame.centers(self.centers), products, drift, others, neighbours, gaps,
+            frame, frame.centers(self.centers), products, drift, others, neighbours, gaps, moved,
             local, forget, penalty,
         )  # fmt: skip
         answers = rows.run(assign_block, self.state, message, into=self.summary)
@@ -138,6 +146,10 @@ class Nearest:
         self.n_changed = n_changed
         self.n_computed += computed
         self.n_possible += rows.n_rows * self.n_clusters
+        self._forget_moves()
+        if local:
+            fresh.fill(False)
+            self._bounded = neighbours
         return n_far
 
     def open(self, order: str, seed: int, penalty: float) -> None:
@@ -159,6 +171,7 @@ class Nearest:
         self.n_computed += rows.n_rows * n_opened
         self.n_possible += rows.n_rows * n_opened
         self._lists = None
+        self._forget_moves()
 
     def drop_empty(self) -> None:
         """Forget clusters that no row with weight is in; rows without weight look for another."""
@@ -168,7 +181,7 @@ class Nearest:
             self.rows.run(relabel_block, self.state, number, data=False)
             keep(self.centers, used)
             self.summary.keep(used)
-            self._lists = None
+            self._follow(np.flatnonzero(used))
             frame = self.rows.frame
             if frame.n_counted < self.rows.n_rows:
                 message = frame.centers(self.centers), Products(frame, self.centers)
@@ -180,19 +193,24 @@ class Nearest:
         Cluster ``c`` came out of the old cluster ``ancestor[c]``. Where there are more than before,
         old ones stay in their places; where there are fewer, in their order.
 
-        A row of an unchanged cluster keeps its bounds: no center is farther from its ancestor than
-        the largest step. Other rows may now have a part of their old cluster next to them, of which
-        nothing is known.
+        A row of an unchanged cluster keeps its bounds: every other center is so far from its
+        ancestor. Other rows may now have a part of their old cluster next to them, of which nothing
+        is known.
         """
-        self._lists = None
         step = self._to_means(ancestor)
-        message = change, np.float32(min(step.max() * (1 + 1e-6), MOST)), step > 0
-        self.rows.run(adopt_block, self.state, message, data=False)
+        self._follow(ancestor)
+        self._moved += step
+        self.rows.run(adopt_block, self.state, (change, step > 0), data=False)
 
     def start_from(self, labels: Any) -> None:
         """Take labels for the rows, and make the clusters that they name."""
         self.rows.put(self.state, "labels", labels)
         self._restart(int(max(self.rows.run(largest_label, self.state, data=False))) + 1)
+
+    @property
+    def local_lists(self) -> Lists | None:
+        """The centers around each, if a local search has listed those of now."""
+        return None if self._bounded is None else self._lists
 
     def forget_lists(self) -> None:
         """Look for the centers around each center anew in the next pass."""
@@ -222,7 +240,7 @@ class Nearest:
         self.rows.run(relabel_block, self.state, number, data=False)
         for part in (self.centers, *self.summary):
             reorder(part, order)
-        self._lists = None
+        self._follow(order)
 
     def _restart(self, n_clusters: int) -> None:
         """Make the clusters that labels name; no bound is known."""
@@ -232,7 +250,24 @@ class Nearest:
         self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
         resize(self.centers, n_clusters)
         self._to_means(np.arange(n_clusters))
-        self._local = False
+        self._lists = None
+        self._forget_moves()
+
+    def _forget_moves(self) -> None:
+        """Take the centers as they are for those that bounds speak of: all of them."""
+        self._moved = np.zeros(self.n_clusters)  # since bounds were made
+        # The center of then that each comes out of, and those that lower bounds speak of.
+        self._parent = np.arange(self.n_clusters, dtype=np.int32)
+        self._bounded: np.ndarray | None = None
+
+    def _follow(self, ancestor: np.ndarray) -> None:
+        """Carry over what bounds speak of to centers that come out of others."""
+        place = np.full(len(self._moved) + 1, -1, dtype=np.int32)  # -1 stays -1
+        place[ancestor[::-1]] = np.arange(len(ancestor))[::-1]  # the first of several
+        self._moved = self._moved[ancestor]
+        self._parent = place[self._parent[ancestor]]
+        if self._bounded is not None:
+            self._bounded = place[self._bounded[ancestor]]
         self._lists = None
 
     @property
@@ -277,7 +312,8 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
     if frame.divergence.is_metric:
         computed = filter_rows(
             block.form, block.weight, message.form, message.drift, message.others,
-            message.neighbours, message.gaps, message.local, penalty, labels, upper, lower, verdict,
+            message.neighbours, message.gaps, message.moved, 1 + CHEAP / frame.n_features,
+            message.local, penalty, labels, upper, lower, verdict,
         )  # fmt: skip
     ids = np.flatnonzero(verdict == UNSETTLED)
     labels[ids] = -1
@@ -337,7 +373,7 @@ def rehome_block(block: Block, held, message) -> None:
 
 def adopt_block(block: Block, held, message) -> None:
     """Give rows their labels of after a split, merge or move, and say what bounds still hold."""
-    change, largest_step, changed = message
+    change, changed = message
     old = held["labels"]
     labels = change.near[old]
     if change.far is not None:
@@ -346,12 +382,9 @@ def adopt_block(block: Block, held, message) -> None:
         first, last = np.searchsorted(change.rows, [block.start, block.start + block.n_rows])
         labels[change.rows[first:last] - block.start] = change.labels[first:last]
     held["labels"][:] = labels
-    lower = held["lower"]
-    lower -= largest_step
-    np.maximum(lower * np.float32(1 - 1e-6), 0.0, out=lower)
     moved = changed[labels]
     held["upper"][moved] = np.inf
-    lower[moved] = 0.0
+    held["lower"][moved] = 0.0
 
 
 def keep_block(block: Block, held, message) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from countless.hard.sketch import few_directions, look
 from countless.kernels.assign import MOST
+from countless.kernels.neighbours import mark_fresh, pick_neighbours
 from countless.rows import Rows
 from countless.rows.inplace import chunks
 
@@ -14,48 +18,93 @@ TILE_VALUES = 2**17
 # pay.
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
+# Lists take at most one part in so many of the table's room.
+LISTS_ROOM = 16
+FEW_DIMENSIONS = 32
 # Centers around their own that rows look at in a local pass.
 LOCAL_NEIGHBOURS = 32
 
 
-def neighbours_of(rows: Rows, centers: np.ndarray, *, local: bool) -> tuple[np.ndarray, np.ndarray]:
+class Lists(NamedTuple):
+    """The centers around each center."""
+
+    neighbours: np.ndarray  # (n_clusters, n_listed)
+    gaps: np.ndarray  # (n_clusters, n_listed + 1) the last column covers those that are not listed
+    fresh: np.ndarray  # (n_clusters, n_listed) whether rows' bounds do not speak of it
+
+    def moved(self, drift: np.ndarray) -> np.ndarray:
+        """Return how far listed centers moved, rounded up; infinite where bounds do not speak."""
+        moved = np.empty(self.neighbours.shape, dtype=np.float32)
+        for column, listed in enumerate(self.neighbours.T):
+            moved[:, column] = drift[listed] * (1 + 1e-6)
+        moved[self.fresh] = np.inf
+        return moved
+
+    def merged(self, stays: np.ndarray, number: np.ndarray) -> Lists:
+        """Return the lists of the centers that stay, of which each then has another number."""
+        return Lists(number[self.neighbours[stays]], self.gaps[stays], self.fresh[stays])
+
+
+def list_neighbours(
+    rows: Rows,
+    centers: np.ndarray,
+    *,
+    local: bool,
+    bounded: np.ndarray | None = None,
+    parent: np.ndarray | None = None,
+) -> Lists:
+    """List the centers around each, coarse or not, for rows to look at.
+
+    Bounds speak of the ``bounded`` centers (None: of all), and of those whose parents they are.
+    """
+    neighbours, gaps = neighbours_of(rows, centers, local=local, blank=bounded is not None)
+    fresh = np.zeros(neighbours.shape, dtype=bool)
+    if local and bounded is not None:
+        mark_fresh(neighbours, bounded, parent, fresh)
+    return Lists(neighbours, gaps, fresh)
+
+
+def neighbours_of(
+    rows: Rows, centers: np.ndarray, *, local: bool, blank: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Return for each center, coarse or not, the nearest others and their distances, rounded down.
 
-    The last column of the distances covers all centers that are not listed.
+    The last column of the distances covers all centers that are not listed. With ``blank`` no
+    bound of any row is known.
     """
     frame, k = rows.frame, len(centers)
     if k == 1:
         return np.empty((1, 0), dtype=np.int32), np.full((1, 1), np.inf, dtype=np.float32)
-    # Worth its k^2 products and comparisons only where rows far outnumber centers.
-    worth = local or k * k <= 16 * rows.n_rows
+    # Worth its k^2 products and comparisons only where rows far outnumber centers; more so where
+    # the alternative is to compare all rows with all centers, if not in so many dimensions that
+    # all centers are about as far from each other.
+    blank = blank and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
+    worth = local or blank or k * k <= 16 * rows.n_rows
     if not (frame.divergence.is_metric and worth):
         return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
     # A local search may overlook a center, so it need not look so closely.
     kind = np.float32 if local else np.float64
+    basis = few_directions(frame, centers) if local else None
     seen, unit = centers, frame.unit
-    if centers.dtype != np.float32:
-        seen, unit = np.empty(centers.shape, dtype=kind), 1.0
+    if basis is not None or centers.dtype != np.float32:
+        n_directions = frame.n_features if basis is None else basis.shape[1] + 1
+        seen, unit = np.empty((k, n_directions), dtype=kind), 1.0
         for part in chunks(centers):
-            seen[part] = frame.seen(centers[part]) / frame.unit
+            points = frame.seen(centers[part]) / frame.unit
+            seen[part] = points if basis is None else look(points, basis)
     square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
-    error = 4 * (centers.shape[1] + 8) * np.finfo(kind).eps * square.max()
+    error = 4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max()
     most = LOCAL_NEIGHBOURS if local else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
-    listed = min(most, k - 1)
+    room = rows.frame.n_bytes // (LISTS_ROOM * 8 * k)
+    listed = min(most, k - 1, max(4, room))
     neighbours = np.empty((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     def work(start, stop):
-        squares = (seen[start:stop] * kind(-2 * unit**-2)) @ seen.T
-        squares += square
-        squares += square[start:stop, None]
-        squares[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        nearest = np.empty((stop - start, listed + 1), dtype=np.int64)
-        for row, values in enumerate(squares):  # the places of all rows would take twice the room
-            nearest[row] = np.argpartition(values, listed)[: listed + 1]
-        found = np.take_along_axis(squares, nearest, axis=1)
-        order = np.argsort(found, axis=1)
-        found = np.take_along_axis(found, order, axis=1)
-        neighbours[start:stop] = np.take_along_axis(nearest, order, axis=1)[:, :listed]
+        scores = (seen[start:stop] * kind(-2 * unit**-2)) @ seen.T
+        found = np.empty((stop - start, listed + 1), dtype=kind)
+        pick_neighbours(scores, square, start, neighbours[start:stop], found)
+        found += square[start:stop, None]
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 

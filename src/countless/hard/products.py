@@ -1,9 +1,6 @@
 """Bounding the divergences of rows from all centers by one matrix product.
 
-With very many centers in many dimensions most of the work is saved by looking at few directions:
-for an orthonormal basis P of some of them, ``||x - c||`` is at least the distance of ``(P x, ||x -
-P'P x||)`` from ``(P c, ||c - P'P c||)``, and nearly as large where centers hardly leave the span of
-P.
+With very many centers in many dimensions most of the work is saved by looking at few directions.
 """
 
 from __future__ import annotations
@@ -15,17 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.neighbours import TILE_VALUES
+from countless.hard.sketch import few_directions, look, with_rest
 from countless.rows import Block, Frame
-from countless.rows.inplace import chunks
 
 # Rows enough to make a matrix product worth its preparation.
 LEAST_TILE_ROWS = 32
-# Fewer centers than this are compared in all dimensions.
-MANY_CENTERS = 512
-# The share of the centers' variance that may lie outside the directions looked at, and how much
-# fewer these must be.
-OUTSIDE = 0.02
-FEWER = 3
 
 
 class Scores(NamedTuple):
@@ -50,8 +41,8 @@ class Products:
 
     def __init__(self, frame: Frame, centers: np.ndarray, *, sketch: bool = True):
         self.frame = frame
-        basis = _few_directions(frame, centers) if sketch and frame.by_differences else None
-        seen_by = None if basis is None else partial(_seen, basis=basis)
+        basis = few_directions(frame, centers) if sketch and frame.by_differences else None
+        seen_by = None if basis is None else partial(look, basis=basis)
         self.unit, self.slope, self.offset = frame.product_form(centers, seen_by)
         self.basis = None if basis is None else basis.astype(np.float32)
         # The farthest that a center lies outside the span of the basis.
@@ -82,7 +73,7 @@ class Products:
         error = rounding * (np.abs(tile.norm) + np.abs(self.offset).max(initial=0.0))
         error += rounding * tile.length * self.reach
         if self.basis is not None:
-            values = _with_rest(values @ self.basis, tile.norm)
+            values = with_rest(values @ self.basis, tile.norm)
             # The rest is the root of a difference, so it can be off by the root of what rounding
             # leaves.
             error += 4 * np.sqrt(rounding) * tile.length * self.outside
@@ -92,30 +83,3 @@ class Products:
             score = np.matmul(values, self.slope.T, out=room[: len(ids)])
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)
-
-
-def _few_directions(frame: Frame, centers: np.ndarray) -> np.ndarray | None:
-    """Return the main directions of the centers, if few hold nearly all of their variance."""
-    if len(centers) < max(MANY_CENTERS, 2 * frame.n_features):
-        return None
-    scatter = np.zeros((frame.n_features, frame.n_features))
-    for part in chunks(centers):
-        seen = frame.seen(centers[part]) / frame.unit
-        scatter += seen.T @ seen
-    spread, directions = np.linalg.eigh(scatter)
-    outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
-    n_directions = int(np.count_nonzero(~outside))
-    if FEWER * (n_directions + 1) > frame.n_features:
-        return None
-    return directions[:, -n_directions:]
-
-
-def _seen(slope: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return what a basis sees of centers: where on it they are, and how far from it."""
-    return _with_rest(slope @ basis, np.einsum("ij,ij->i", slope, slope))
-
-
-def _with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Append the length of what lies outside the directions, given the squares of whole lengths."""
-    rest = square - np.einsum("ij,ij->i", inside, inside, dtype=np.float64)
-    return np.column_stack([inside, np.sqrt(np.maximum(rest, 0.0))]).astype(inside.dtype)

@@ -120,12 +120,13 @@ class Refiner:
 
     def merge(self) -> int:
         """Merge pairs of clusters for as long as that pays; return how many."""
+        lists = self.nearest.local_lists
         self.nearest.forget_lists()
         summary, k = self.nearest.summary, self.n_clusters
         label = np.arange(k, dtype=np.int32)
         heir = np.arange(k)
         while len(heir) > 1:
-            pairs = profitable_merges(self.rows, summary, self.penalty - self.rounding)
+            pairs = profitable_merges(self.rows, summary, self.penalty - self.rounding, lists)
             if not len(pairs):
                 break
             kept, gone = pairs.T
@@ -137,6 +138,7 @@ class Refiner:
             number[gone] = number[kept]
             label, heir = number[label], heir[stays]
             summary.keep(stays)
+            lists = None if lists is None else lists.merged(stays, number)
         n_merged = k - len(heir)
         if n_merged:
             self.nearest.adopt(Relabelling(label), heir)
@@ -332,14 +334,19 @@ def refine(
         settle(PATIENCE * little)
         if before - history[-1] > little:
             continue
-        k = refiner.n_clusters
         if local:
-            most = max(1, int(BOLDER_SHARE * k))
-            found = refiner.venture(BOLDER * penalty, k + 1, local=True, most=most)
-        else:
-            found = refiner.move_rows() > 0
-            found = found or refiner.venture(BOLD * penalty, k + 1, local=False)
-            found = found or refiner.venture(0.0, refiner.deep(), local=False)
+            # What a venture leaves has hardly a cluster that pays to be split or merged by itself.
+            while not converged and refiner.n_passes < max_iter:
+                k = refiner.n_clusters
+                most = max(1, int(BOLDER_SHARE * k))
+                refiner.venture(BOLDER * penalty, k + 1, local=True, most=most)
+                note(refiner.objective)
+                converged = history[-2] - history[-1] <= little
+            continue
+        k = refiner.n_clusters
+        found = refiner.move_rows() > 0
+        found = found or refiner.venture(BOLD * penalty, k + 1, local=False)
+        found = found or refiner.venture(0.0, refiner.deep(), local=False)
         note(refiner.objective)
         converged = not found or before - history[-1] <= little
     if tol > 0:  # else no pass gains anything

@@ -33,7 +33,7 @@ def below(value):
 
 @njit(nogil=True, cache=True)
 def filter_rows(
-    rows, weight, centers, drift, others, neighbours, gaps, local, penalty,
+    rows, weight, centers, drift, others, neighbours, gaps, moved, slack, local, penalty,
     labels, upper, lower, verdict,
 ):  # fmt: skip
     """Settle the rows of a block that bounds or nearby centers can settle.
@@ -41,7 +41,9 @@ def filter_rows(
     Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is
     (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
     t]``; the last column covers every center that is not listed. With ``local`` only listed centers
-    are looked at and bounded.
+    are looked at and bounded, and these moved by ``moved[c, t]``: infinite where bounds do not
+    speak of them. They are measured unless bounds put them ``slack`` times as far as the nearest,
+    in squares: that brings bounds up to date.
 
     Returns how many divergences were computed. labels, upper, lower, verdict are # OUT.
     """
@@ -77,8 +79,10 @@ def filter_rows(
             t = 0
             while t < listed and gaps[own, t] <= radius:
                 c = neighbours[own, t]
-                other = divergence(rows, i, centers, c)
-                computed += 1
+                other = max(0.0, lower[i] - moved[own, t]) ** 2 if local else 0.0
+                if not other > slack * best_value:
+                    other = divergence(rows, i, centers, c)
+                    computed += 1
                 if other < best_value or (other == best_value and c < best):
                     runner_up = best_value
                     best_value = other
@@ -89,6 +93,8 @@ def filter_rows(
             clear = np.sqrt(runner_up)
             if t < listed or not local:
                 clear = min(clear, gaps[own, t] - reach)
+            if local and best != own:
+                clear = 0.0  # nothing is known of the centers around this one
             labels[i] = best
             value = best_value
             reach = np.sqrt(value)
