@@ -26,14 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.bayes.collapsed import NO_TARGET, Partition
-from countless.kernels.gibbs import sweep
 from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 # Scans between the first sharing out and the proposal, where it is not the proposal itself.
 LAUNCH_SCANS = 2
-# Sharing out opens no clusters.
-_CLOSED = np.empty(0)
 
 
 class _Data(NamedTuple):
@@ -159,16 +156,16 @@ def _share_out(data: _Data, i, j, members: np.ndarray, second: np.ndarray | None
     rest = random.permutation(members[(members != i) & (members != j)])
     side = np.full(len(rows), -1, dtype=np.int32)
     side[i], side[j] = 0, 1
-    clusters = model.clusters(2, model.statistics(rows[[i, j]], np.array([0, 1])))
+    statistics = model.statistics(rows[[i, j]], np.array([0, 1]))
     sizes = np.ones(2, dtype=np.int64)
     n_scans = 1 if random.random() < 0.5 else 2 + LAUNCH_SCANS
     for scan in range(1, n_scans + 1):
         forced = second is not None and scan == n_scans
         target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
-        _, log_proposed, _ = sweep(
-            clusters, sizes, rows, rest, 0, side, target, tables.join, _CLOSED, random
+        statistics, log_proposed = model.scan(
+            rows, rest, side, sizes, statistics, target, tables.join, random
         )
-    return _Pieces(side, sizes, clusters.statistics, log_proposed)
+    return _Pieces(side, sizes, statistics, log_proposed)
 
 
 def _log_sum(logs: np.ndarray) -> float:

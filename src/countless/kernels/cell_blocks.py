@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from countless.kernels.logs import log_of
+from countless.kernels.logs import NEAR_ONE, log_near_one, log_of
 from countless.kernels.models_cells import (
     CONSTANT,
     CONSTANT_WITHOUT,
@@ -21,6 +21,7 @@ from countless.kernels.models_cells import (
     SLOPE,
     SLOPE_WITHOUT,
     CellClusters,
+    count_cells,
     count_density,
     find_without,
     predict,
@@ -43,6 +44,7 @@ class CellBlocks(NamedTuple):
     density: np.ndarray  # (room, BLOCK_ROWS), NaN where it is lost
     untabled: np.ndarray  # (room,) bool, whether a cluster changed since its tables were filled
     values: np.ndarray  # (BLOCK_ROWS,): a place to work
+    rests: np.ndarray  # (BLOCK_ROWS,): a place to work
     own: np.ndarray  # (BLOCK_ROWS,) int64: a place to work
     places: np.ndarray  # (BLOCK_ROWS,) uint64: a place to work
 
@@ -98,8 +100,8 @@ def _fill_own_tables(blocks, c):
                 known[begin + x + 1] = known[begin + x] + step
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _add_numbers(kind, count, terms, first, c, values, own, n_rows, out):
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _add_numbers(kind, count, terms, first, c, values, own, n_rows, rests, out):
     """Add the log densities of numbers; NaN where a row's own cluster would lose digits."""
     mean, constant = terms[first + MEAN, c], terms[first + CONSTANT, c]
     slope, slope_own = terms[first + SLOPE, c], terms[first + SLOPE_WITHOUT, c]
@@ -115,13 +117,22 @@ def _add_numbers(kind, count, terms, first, c, values, own, n_rows, out):
     power = terms[first + POWER, c]
     if count < 1.5:
         slope_own = math.nan
+    n_far = 0
     for t in range(n_rows):
         apart = values[t] - mean
+        rest = (-slope_own if own[t] == c else slope) * (apart * apart)
+        rests[t] = rest
+        n_far += abs(rest) > NEAR_ONE
+    if n_far == 0:  # as in large clusters
+        for t in range(n_rows):
+            rests[t] = log_near_one(rests[t])
+    else:
+        for t in range(n_rows):
+            rests[t] = log_of(1.0 + rests[t]) if rests[t] > LEAST_SHARE - 1.0 else math.nan
+    for t in range(n_rows):
         mine = own[t] == c
-        share = 1.0 + (-slope_own if mine else slope) * (apart * apart)
         density = constant_own if mine else constant
-        density += (power - 1.0 if mine else -power) * log_of(share)
-        density = density if share >= LEAST_SHARE else math.nan
+        density += (power - 1.0 if mine else -power) * rests[t]
         out[t] += density if values[t] == values[t] else 0.0
 
 
@@ -183,7 +194,8 @@ def find_block(
         if kind in (NUMBER, FIXED):
             for c in range(n_clusters):
                 count = cells.statistics[c, first]
-                _add_numbers(kind, count, cells.terms, first, c, values, own, n_rows, out[c])
+                own_terms = (kind, count, cells.terms, first, c)
+                _add_numbers(*own_terms, values, own, n_rows, blocks.rests, out[c])
             continue
         first_place, gap = blocks.start[j], blocks.start[j + 1] - 1
         n_tabled = gap - first_place
@@ -228,3 +240,23 @@ def lose(
     """Lose the densities of a cluster that has changed, from a place in the block on."""
     blocks.untabled[c] = True
     blocks.density[c, t:] = math.nan
+
+
+@njit(nogil=True, cache=True)
+def follow(
+    blocks,  # IN and OUT
+    rows,  # IN (n_rows, n_columns)
+    begin,  # IN, the first row of the block
+    end,  # IN, the row after the last one that was drawn
+    labels,  # IN (n_rows,), the clusters that rows have now
+):
+    """Let the statistics of clusters follow the rows of a block, all at once."""
+    cells, own = blocks.cells, blocks.own
+    for i in range(begin, end):
+        old, new = own[i - begin], labels[i]
+        if new != old:
+            count_cells(cells, new, rows, i, 1.0)
+            blocks.untabled[new] = True
+            if old >= 0:
+                count_cells(cells, old, rows, i, -1.0)
+                blocks.untabled[old] = True

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, lose
-from countless.kernels.crosscat import count_columns
+from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, follow, lose
 from countless.kernels.gibbs import draw_slot
 from countless.kernels.models_cells import add_cells, remove_cells
 
@@ -44,12 +43,12 @@ def _draw_rows(
     what else there is to say; and the log probability of what was chosen.
     """
     n_slots, n_clusters, empty = slots
-    log_chosen = 0.0
+    may_open, log_chosen = opening.shape[0] > 0, 0.0
     while i < end:
         own = labels[i]
         alone = own >= 0 and sizes[own] == 1
         opened = own if alone else empty
-        reach = max(n_slots, opened + 1)
+        reach = max(n_slots, opened + 1) if may_open else n_slots
         n_lost = 0
         for c in range(reach):
             weights[c] = density[c, i - begin]
@@ -57,17 +56,9 @@ def _draw_rows(
         if n_lost > 0:
             return i, own, _LOST, log_chosen
         forced = target[i] if target.shape[0] > 0 else -1
+        log_opening = opening[n_clusters - alone] if may_open else -math.inf
         new, log_total = draw_slot(
-            weights,
-            reach,
-            sizes,
-            own,
-            opened,
-            join,
-            opening[n_clusters - alone],
-            forced,
-            random,
-            sums,
+            weights, reach, sizes, own, opened, join, log_opening, forced, random, sums
         )
         log_chosen += weights[new] - log_total
         i += 1
@@ -104,7 +95,7 @@ def sweep_cells(
     labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
     target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
     join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are
+    opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
     random,  # IN, a numpy Generator
 ):
     """Draw the slot of each row in turn.
@@ -112,48 +103,40 @@ def sweep_cells(
     Returns the row at which slots ran out, or the number of rows, and the log probability of what
     was chosen.
     """
-    cells, density = blocks.cells, blocks.density
-    weights, sums = np.empty(sizes.shape[0]), np.empty(sizes.shape[0])
+    cells, density, room, may_open = (
+        blocks.cells,
+        blocks.density,
+        sizes.shape[0],
+        opening.shape[0] > 0,
+    )
+    weights, sums = np.empty(room), np.empty(room)
     slots, log_chosen, since = _look_at(sizes), 0.0, i
-    while i < rows.shape[0] and slots[2] < sizes.shape[0]:
+    while i < rows.shape[0] and (slots[2] < room or not may_open):
         begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
         if lags:
             n_rows = min(n_rows, max(1, (i - since) // _LAGGING))
         end = begin + n_rows
-        find_block(blocks, max(slots[0], slots[2] + 1), rows, begin, n_rows, labels, not lags)
-        while i < end and slots[2] < sizes.shape[0]:
+        reach = min(max(slots[0], slots[2] + 1), room)
+        find_block(blocks, reach, rows, begin, n_rows, labels, not lags or labels[i] >= 0)
+        while i < end and (slots[2] < room or not may_open):
+            state = (i, begin, end, lags, slots, sizes, labels)
             i, own, new, chosen = _draw_rows(
-                density,
-                i,
-                begin,
-                end,
-                lags,
-                slots,
-                sizes,
-                labels,
-                target,
-                join,
-                opening,
-                random,
-                weights,
-                sums,
+                density, *state, target, join, opening, random, weights, sums
             )
             log_chosen += chosen
             if new == _LOST:
-                find_again(blocks, max(slots[0], slots[2] + 1), rows, i, i - begin, own, weights)
+                reach = min(max(slots[0], slots[2] + 1), room)
+                find_again(blocks, reach, rows, i, i - begin, own, weights)
             elif new != _STAYS:
                 slots = _look_at(sizes)
                 if lags:
                     since = end = i
-                    break
-                add_cells(cells, new, rows, i - 1)
-                lose(blocks, new, i - begin)
-                if own >= 0:
-                    remove_cells(cells, own, rows, i - 1)
-                    lose(blocks, own, i - begin)
+                else:
+                    add_cells(cells, new, rows, i - 1)
+                    lose(blocks, new, i - begin)
+                    if own >= 0:
+                        remove_cells(cells, own, rows, i - 1)
+                        lose(blocks, own, i - begin)
         if lags:
-            seated = labels[begin:i]
-            count_columns(cells.kind, cells.start, rows[begin:i].T, seated, cells.statistics)
-            for c in seated:
-                blocks.untabled[c] = True
+            follow(blocks, rows, begin, i, labels)
     return i, log_chosen

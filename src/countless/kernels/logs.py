@@ -8,6 +8,12 @@ from numba import njit
 _LOG_2 = math.log(2.0)
 _SQRT_HALF_BITS = np.uint64(np.array(math.sqrt(0.5)).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
+_ONE_BITS = np.uint64(np.array(1.0).view(np.uint64))
+# The bits of 2^52, whose last ones count in ones: a small whole number among them is added to it.
+_WHOLE_BITS = np.uint64(np.array(2.0**52).view(np.uint64))
+_WHOLE_ONE = 2.0**52 + 1023.0
+# So far from one the next term of the series for logarithms is below the last bit.
+NEAR_ONE = 1.0 / 32.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
@@ -19,8 +25,9 @@ def log_of(x):
     last bit or two.
     """
     bits = np.float64(x).view(np.uint64)
-    exponent = np.int64(bits - _SQRT_HALF_BITS) >> np.int64(_FRACTION_BITS)
-    m = np.uint64(bits - (np.uint64(exponent) << _FRACTION_BITS)).view(np.float64)
+    biased = np.uint64(bits - _SQRT_HALF_BITS + _ONE_BITS) >> _FRACTION_BITS
+    exponent = np.uint64(biased | _WHOLE_BITS).view(np.float64) - _WHOLE_ONE
+    m = np.uint64(bits - (biased << _FRACTION_BITS) + _ONE_BITS).view(np.float64)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     p = 0.15331721600556042 + z * 0.14616449685043406
@@ -29,6 +36,16 @@ def log_of(x):
     p = z * (0.666666666666667 + z * p)
     log = exponent * _LOG_2 + (2.0 * s + s * p)
     return log if x < math.inf else x
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def log_near_one(rest):
+    """Return log(1 + rest) of a rest of up to NEAR_ONE, by the first ten terms of its series."""
+    p = 1.0 / 9.0 - rest * 0.1
+    p = 1.0 / 7.0 - rest * (1.0 / 8.0 - rest * p)
+    p = 1.0 / 5.0 - rest * (1.0 / 6.0 - rest * p)
+    p = 1.0 / 3.0 - rest * (1.0 / 4.0 - rest * p)
+    return rest * (1.0 - rest * (0.5 - rest * p))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

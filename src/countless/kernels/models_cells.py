@@ -198,6 +198,26 @@ def _change(clusters, c, rows, i, sign):
         _refresh_cell(kind[j], statistics, prior, terms, first, last, c)
 
 
+@njit(nogil=True, cache=True)
+def count_cells(clusters, c, rows, i, sign):
+    """Add row ``i`` to the statistics of cluster ``c`` alone (sign 1), or take it away (-1)."""
+    statistics, kind, start = clusters.statistics, clusters.kind, clusters.start
+    for j in clusters.columns:
+        value = float(rows[i, j])
+        if math.isnan(value):
+            continue
+        first = start[j]
+        statistics[c, first] += sign
+        if statistics[c, first] < 0.5:
+            statistics[c, first : start[j + 1]] = 0.0
+        elif kind[j] == CATEGORY:
+            statistics[c, first + 1 + int(value)] += sign
+        else:
+            statistics[c, first + 1] += sign * value
+            square = log_factorial(value) if kind[j] == COUNT else value * value
+            statistics[c, first + 2] += sign * square
+
+
 @njit(nogil=True, cache=True, inline="always")
 def add_cells(clusters, c, rows, i):
     _change(clusters, c, rows, i, 1.0)

@@ -15,6 +15,10 @@ from countless.bayes.crosscat.pair import Pair, draw_pair, share_out
 from countless.bayes.crosscat.view import View, propose_rows
 from countless.priors import PartitionPrior, Tables
 
+# Most pairs of columns are of two views that have nothing in common, and drawing a partition for
+# both is dear: so many of them try it, to which splits owe a factor.
+MERGING = 0.2
+
 
 def split_or_merge_anew(
     cells: Cells,
@@ -25,7 +29,7 @@ def split_or_merge_anew(
 ) -> list[View]:
     """Propose to split the view of two columns, or to merge their two views."""
     pair = draw_pair(cells, views, row_prior, column_tables, random)
-    if pair is None:
+    if pair is None or (not pair.split and random.random() > MERGING):
         return views
     log_mark = np.log1p(-random.random())
 
@@ -41,13 +45,13 @@ def split_or_merge_anew(
     # The way back is at best certain: most moves are refused before it is looked at.
     if pair.split:
         *halves, log_chosen = _halves(cells, pair, column_tables.join, random)
-        log_ratio = pair.log_two - log_joint(pair.first) - log_chosen
+        log_ratio = np.log(MERGING) + pair.log_two - log_joint(pair.first) - log_chosen
         log_ratio += sum(map(log_joint, halves))
         if log_mark >= log_ratio or log_mark >= log_ratio + propose_whole(pair.first.labels)[1]:
             return views
         return [*halves, *pair.others]
     whole, log_chosen = propose_whole()
-    log_ratio = log_joint(whole) - log_chosen - pair.log_two
+    log_ratio = log_joint(whole) - log_chosen - pair.log_two - np.log(MERGING)
     log_ratio -= log_joint(pair.first) + log_joint(pair.second)
     if log_mark >= log_ratio:
         return views

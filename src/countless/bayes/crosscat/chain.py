@@ -21,9 +21,11 @@ from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
 
 # Of the columns, this share tries to leave its view or to come back, in each sweep; one at least.
-LEAVING = 0.04
+LEAVING = 0.02
 # Splits and merges of clusters tried in each view, in each sweep.
-ROW_TRIES = 2
+ROW_TRIES = 1
+# Of the splits and merges of views, so many draw all partitions anew; these cost most.
+ANEW = 0.25
 
 
 class Draw(NamedTuple):
@@ -98,8 +100,8 @@ class CrossCatChain:
         n_leaving = max(1, round(LEAVING * self.cells.n_columns))
         for j in self.random.choice(self.cells.n_columns, n_leaving, replace=False):
             self.views = leave_or_return(self.cells, self.views, int(j), *priors)
-        keep = self.random.random() < 0.5
-        split_or_merge = split_or_merge_views if keep else split_or_merge_anew
+        anew = self.random.random() < ANEW
+        split_or_merge = split_or_merge_anew if anew else split_or_merge_views
         self.views = split_or_merge(self.cells, self.views, *priors)
 
     def move_parameters(self) -> None:
