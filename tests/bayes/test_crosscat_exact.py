@@ -22,18 +22,11 @@ from countless.models import (
     Poisson,
 )
 from countless.priors import DirichletProcess, Gamma, PitmanYor
+from plain import all_partitions
 
 BINARY = np.array([[0, 0, 1], [0, 1, 1], [1, 1, 0.0]])
 WIDE = np.array([[0, 0, 1, 1], [1, 1, 0, 1.0]])
 MIXED = np.array([[0.3, 2], [-0.2, np.nan], [2.5, 0]])
-
-
-def partitions(n):
-    """Return all partitions of n items, numbered by first appearance."""
-    found = [(0,)]
-    for _ in range(n - 1):
-        found = [(*labels, c) for labels in found for c in range(max(labels) + 2)]
-    return found
 
 
 def exact_posterior(model, rows, row_prior, column_prior):
@@ -49,11 +42,11 @@ def exact_posterior(model, rows, row_prior, column_prior):
             total += model.log_marginal(model.statistics(alone))
         return total
 
-    of_column = {(j, z): log_column(j, z) for j in range(d) for z in partitions(n)}
-    of_rows = {z: row_prior.log_prob(z) for z in partitions(n)}
+    of_column = {(j, z): log_column(j, z) for j in range(d) for z in all_partitions(n)}
+    of_rows = {z: row_prior.log_prob(z) for z in all_partitions(n)}
     states = {}
-    for view_of in partitions(d):
-        for labels in product(partitions(n), repeat=max(view_of) + 1):
+    for view_of in all_partitions(d):
+        for labels in product(all_partitions(n), repeat=max(view_of) + 1):
             log = column_prior.log_prob(view_of) + sum(of_rows[z] for z in labels)
             states[view_of, labels] = log + sum(of_column[j, labels[view_of[j]]] for j in range(d))
     highest = max(states.values())
@@ -148,7 +141,7 @@ def test_weights_of_proposed_partitions_estimate_the_evidence():
     prior = PitmanYor(0.5, 0.3)
     log_joint = [
         prior.log_prob(z) + model.log_marginal(model.statistics(rows, np.array(z))).sum()
-        for z in partitions(4)
+        for z in all_partitions(4)
     ]
     evidence = np.exp(log_joint).sum()
     cells, random = Cells(model, rows), np.random.default_rng(0)

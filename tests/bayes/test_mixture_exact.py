@@ -28,6 +28,7 @@ from countless.priors import (
     SizePrior,
     UniformPartition,
 )
+from plain import all_partitions
 
 NUMBERS = np.array([[0.0, 0.1], [0.3, -0.2], [2.9, 3.0], [3.2, 2.6], [0.1, 2.8], [0.4, 0.3]])
 # Several columns that say the same: else all partitions would be about as probable.
@@ -60,14 +61,7 @@ PRIORS = {
 }
 
 
-def all_partitions(n_rows):
-    found = [[]]
-    for _ in range(n_rows):
-        found = [[*one, label] for one in found for label in range(max(one, default=-1) + 2)]
-    return np.array(found)
-
-
-PARTITIONS = all_partitions(6)
+PARTITIONS = np.array(all_partitions(6))
 PAIRS = np.triu_indices(6, 1)
 
 

@@ -11,6 +11,7 @@ from countless.bayes import point_estimate as search
 from countless.bayes.draws import collapse, number_alike
 from countless.bayes.point_estimate import expected_loss, point_estimate
 from countless.metrics import rand_score, variation_of_information
+from plain import all_partitions
 
 DISTANCES = {
     "vi": variation_of_information,
@@ -23,14 +24,6 @@ tables = st.tuples(st.integers(1, 8), st.integers(2, 7)).flatmap(
 
 def numbered(draws):
     return number_alike(np.asarray(draws)[None])[0][0]
-
-
-def all_partitions(n_rows):
-    """Return every partition of the rows, numbered by first appearance."""
-    partitions = [[0]]
-    for _ in range(n_rows - 1):
-        partitions = [[*p, c] for p in partitions for c in range(max(p) + 2)]
-    return np.array(partitions)
 
 
 def overlapping_draws(n_rows, n_draws, seed=0):
@@ -65,7 +58,7 @@ def plain_losses(partitions, draws, loss):
 @given(draws=tables)
 def test_no_partition_of_few_rows_is_better(loss, draws):
     draws = numbered(draws)
-    everything = all_partitions(draws.shape[1])
+    everything = np.array(all_partitions(draws.shape[1]))
     found = point_estimate(draws, loss, random_state=0)
     losses = plain_losses(np.concatenate([found[None], everything]), draws, loss)
     assert losses[0] <= losses[1:].min() + 1e-12

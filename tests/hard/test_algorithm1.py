@@ -10,6 +10,7 @@ from countless import DPMeans
 from countless.hard.divergence import DIVERGENCES
 from countless.rows import home
 from countless.rows.survey import hash_uniform
+from plain import by_first_appearance
 
 
 def divergence_from(x, center, name):
@@ -56,11 +57,6 @@ def serial_loop(X, penalty, weight=None, name="sqeuclidean", max_iter=300):
         centers = [mean(labels == c) for c in range(len(used))]
         settled = k == len(centers) and np.array_equal(before, labels)
     return labels, np.array(centers), n_iter
-
-
-def by_first_appearance(labels):
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 def table(seed, n_rows, n_features, name):

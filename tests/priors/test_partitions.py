@@ -14,6 +14,7 @@ from countless.priors import (
     SizePrior,
     UniformPartition,
 )
+from plain import all_partitions
 
 RESTAURANTS = [
     DirichletProcess(),
@@ -38,17 +39,9 @@ every_prior = pytest.mark.parametrize("prior", PRIORS, ids=range(len(PRIORS)))
 every_restaurant = pytest.mark.parametrize("prior", RESTAURANTS, ids=repr)
 
 
-def partitions(n_rows):
-    """List all partitions of some rows, as labels numbered by first appearance."""
-    found = [[]]
-    for _ in range(n_rows):
-        found = [[*one, label] for one in found for label in range(max(one, default=-1) + 2)]
-    return found
-
-
 def probabilities(prior, n_rows):
     """Return the probability of each partition by its labels."""
-    return {tuple(one): np.exp(prior.log_prob(one)) for one in partitions(n_rows)}
+    return {one: np.exp(prior.log_prob(one)) for one in all_partitions(n_rows)}
 
 
 def seat_plainly(alpha, discount, labels):
@@ -92,7 +85,7 @@ def test_restaurants_seat_rows_as_the_rule_says(prior, alpha, discount):
 def test_a_finite_mixture_is_its_labels_with_their_names_taken_away():
     # The Dirichlet-multinomial law of named labels, summed over the namings of each partition.
     alpha, n_components, n_rows = 0.7, 3, 5
-    total = dict.fromkeys(map(tuple, partitions(n_rows)), 0.0)
+    total = dict.fromkeys(all_partitions(n_rows), 0.0)
     for named in np.ndindex(*[n_components] * n_rows):
         sizes = np.bincount(named, minlength=n_components)
         log_share = gammaln(alpha) - gammaln(alpha + n_rows)
@@ -107,7 +100,7 @@ def test_a_finite_mixture_is_its_labels_with_their_names_taken_away():
 @every_prior
 def test_predictions_are_ratios_of_probabilities(prior):
     with_one_more = probabilities(prior, 6)
-    for labels in partitions(5):
+    for labels in all_partitions(5):
         sizes = np.bincount(labels)
         ways = np.array([with_one_more[(*labels, to)] for to in range(len(sizes) + 1)])
         if not ways.sum() or not np.isfinite(prior.log_prob(labels)):
@@ -118,7 +111,7 @@ def test_predictions_are_ratios_of_probabilities(prior):
 
 @every_prior
 def test_only_consistent_priors_survive_taking_a_row_away(prior):
-    smaller = dict.fromkeys(map(tuple, partitions(5)), 0.0)
+    smaller = dict.fromkeys(all_partitions(5), 0.0)
     for labels, probability in probabilities(prior, 6).items():
         smaller[labels[:-1]] += probability
     off = max(abs(smaller[labels] - p) for labels, p in probabilities(prior, 5).items())

@@ -21,6 +21,7 @@ from countless.tree.bhc_leaves import leaves_of
 from countless.tree.bhc_predict import log_densities, node_mixture
 from countless.tree.bhc_tree import cut, evaluate, grow_tree, heights, log_weights, node_weights
 from countless.tree.dendrogram import dendrogram_purity, linkage_matrix, merge_order
+from plain import all_partitions
 
 RNG = np.random.default_rng(5)
 MIXED = np.array(
@@ -44,16 +45,6 @@ def bound(name, n=None):
     return model, rows, leaves_of(model, rows, np.arange(len(rows)))
 
 
-def partitions(n):
-    """Give all partitions of n rows as labels."""
-    if n == 0:
-        yield []
-        return
-    for labels in partitions(n - 1):
-        for last in range(max(labels, default=-1) + 2):
-            yield [*labels, last]
-
-
 def members(children):
     """Return the leaves below each node."""
     below = [frozenset([leaf]) for leaf in range(len(children) + 1)]
@@ -72,10 +63,10 @@ def weigh(model, rows, alpha, sets):
     return float(np.sum(np.log(alpha) + gammaln(size) + marginals))
 
 
-def all_partitions(model, rows, alpha):
+def weighed_partitions(model, rows, alpha):
     """Return every partition, as a set of sets, with its log weight."""
     found = {}
-    for labels in partitions(len(rows)):
+    for labels in all_partitions(len(rows)):
         labels = np.array(labels)
         sets = frozenset(frozenset(np.flatnonzero(labels == c)) for c in range(labels.max() + 1))
         found[sets] = weigh(model, rows, alpha, sets)
@@ -151,7 +142,7 @@ def test_the_evidence_is_the_sum_over_the_partitions_of_the_tree_and_below_that_
     model, rows, leaves = bound("gaussian", 7)
     tree = grow_tree(model, alpha, leaves)
     evaluation = evaluate(model, alpha, tree)
-    everything = all_partitions(model, rows, alpha)
+    everything = weighed_partitions(model, rows, alpha)
     nodes = members(tree.children)
     allowed = {sets: value for sets, value in everything.items() if sets <= set(nodes)}
     assert 2 < len(allowed) < len(everything) == 877

@@ -11,6 +11,7 @@ from countless.hard.hdp import refine as hdp_refine
 from countless.hard.hdp.groups import check_groups
 from countless.hard.hdp.refine import Refiner, refine
 from countless.hard.hdp.rows import open_grouped
+from plain import all_partitions
 
 
 def objective(X, group, labels, local_penalty, global_penalty):
@@ -19,16 +20,6 @@ def objective(X, group, labels, local_penalty, global_penalty):
     cost = sum(np.square(X[labels == p] - X[labels == p].mean(axis=0)).sum() for p in set(labels))
     n_local = len(set(zip(group.tolist(), labels.tolist(), strict=True)))
     return cost + local_penalty * n_local + global_penalty * len(set(labels.tolist()))
-
-
-def partitions(n):
-    """Every partition of n rows, as labels by first appearance."""
-    if n == 0:
-        yield []
-        return
-    for head in partitions(n - 1):
-        for label in range(max(head, default=-1) + 2):
-            yield [*head, label]
 
 
 def draw(seed, n_rows, n_features, n_groups):
@@ -124,7 +115,7 @@ def test_each_move_finds_what_it_is_for(move):
 @pytest.mark.parametrize("n_rows", [5, 7])
 def test_reaches_the_listed_optimum_of_tiny_tables(n_rows):
     reached, trials = 0, 40
-    every = [np.array(labels) for labels in partitions(n_rows)]
+    every = [np.array(labels) for labels in all_partitions(n_rows)]
     for seed in range(trials):
         X, group = draw(seed, n_rows, 2, 3)
         random = np.random.RandomState(seed)

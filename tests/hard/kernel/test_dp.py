@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from countless import DPMeans, KernelDPMeans
 from countless.hard.kernel import clusters as kernel_clusters
 from countless.hard.kernel import matrix as kernel_matrix
+from plain import all_partitions, by_first_appearance
 
 
 def distances(K, weight, members):
@@ -55,19 +56,6 @@ def objective(K, labels, penalty, weight=None):
         members = np.flatnonzero((labels == c) & (weight > 0))
         value += penalty + weight[members] @ distances(K, weight, members)[members]
     return value
-
-
-def by_first_appearance(labels):
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
-
-
-def partitions(n):
-    """Every way to group n rows."""
-    found = [[0]]
-    for _ in range(n - 1):
-        found = [[*labels, c] for labels in found for c in range(max(labels) + 2)]
-    return np.array(found)
 
 
 def table(seed, n_rows, n_features=2):
@@ -131,7 +119,7 @@ def test_a_linear_kernel_gives_the_clusters_of_dp_means_on_real_tables(load, pen
 
 
 def test_reaches_the_enumerated_optimum_of_most_small_tables():
-    every = partitions(6)
+    every = np.array(all_partitions(6))
     assert len(every) == 203
     optimal = 0
     for seed in range(40):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from countless import HDPMeans, KernelDPMeans, KernelHDPMeans
+from plain import by_first_appearance
 
 
 def mean_of(X, rows):
@@ -68,11 +69,6 @@ def objective(X, labels, group, local_penalty, global_penalty):
         value += np.sum((X[rows] - mean_of(X, rows)) ** 2) + global_penalty
         value += local_penalty * len(np.unique(group[rows]))
     return value
-
-
-def by_first_appearance(labels):
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 def draw(seed, n_rows):
