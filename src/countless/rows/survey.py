@@ -20,6 +20,8 @@ SMALLEST_SHARE = 2.0**12
 MOST_UNITS = 2.0**60
 # In units between this and its inverse, squares fit into float32.
 SMALLEST_SINGLE = 2.0**-40
+# Up to so many columns of a block are looked at faster as rows of a copy.
+NARROW = 16
 # The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
 ORIGIN_BITS = 8
 
@@ -159,7 +161,8 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
-        return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+        columns = np.ascontiguousarray(X.T) if X.shape[1] <= NARROW else X.T
+        return columns.min(axis=1, initial=np.inf), columns.max(axis=1, initial=-np.inf)
     # A column without a gap need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
