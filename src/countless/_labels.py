@@ -22,9 +22,16 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> names.tolist(), numbers.tolist()
     ([7, 2, 0], [0, 1, 0, 2])
     """
-    names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), dtype=np.int32)
+    n_rows = len(labels)
+    # Small whole numbers need no sorting.
+    if labels.dtype.kind in "iu" and n_rows and 0 <= labels.min() <= labels.max() < n_rows:
+        names, inverse = np.arange(int(labels.max()) + 1, dtype=labels.dtype), labels
+        first = np.full(len(names), n_rows)
+        first[labels[::-1]] = np.arange(n_rows - 1, -1, -1)  # of a label's rows, the last put stays
+    else:
+        names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)[: np.count_nonzero(first < n_rows)]
+    number = np.empty(len(names), dtype=np.int32)
     number[order] = np.arange(len(order))
     return names[order], number[inverse]
 
