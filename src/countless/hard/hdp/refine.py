@@ -263,8 +263,13 @@ class Refiner:
             if self.split(share):
                 self.settle(share)
         self.merge()
+        now = self.objective
         for _ in range(VENTURE_PASSES):
+            last = now
             if not self.settle():
+                break
+            now = self.objective
+            if now - before > last - now:  # passes gain less and less: it is too far
                 break
         self.merge()
         if self.objective < before - self.rounding:
