@@ -133,6 +133,21 @@ def test_refining_never_loses():
         assert refined.log_joint_ >= plain.log_joint_
 
 
+def test_with_a_prior_refining_begins_with_moves_and_takes_fewer_iterations():
+    X = blobs(150, 0, centers=4, n_features=2, cluster_std=0.3)
+    settings = {"affinity": "gaussian", "noise_variance": 1.0, "random_state": 0}
+    moved = [
+        AffinityPropagation("dirichlet-process", solver="icm", init=init, **settings).fit(X)
+        for init in ("one", "singletons")
+    ]
+    plain, refined = (
+        AffinityPropagation("dirichlet-process", damping=0.95, refine=refine, **settings).fit(X)
+        for refine in (False, True)
+    )
+    assert refined.log_joint_ >= max(model.log_joint_ for model in [*moved, plain]) - 1e-9
+    assert refined.n_iter_ < plain.n_iter_
+
+
 def test_the_prior_changes_sizes_and_gaussian_similarities_are_log_densities():
     X, truth, _ = sample_exemplar_model(
         100, DirichletProcess(1.0), noise_variance=0.05, random_state=0

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from countless._threads import open_threads
 from countless.exemplar.clustering import Problem
-from countless.exemplar.max_product import Messages, size_table
+from countless.exemplar.max_product import START_SHARE, Messages, size_table
 from countless.exemplar.similarity import full_edges, sparse_edges
 from countless.exemplar.weights import weights_of
 from countless.kernels.counts import best_of_others, new_bins, sort_descending
@@ -190,6 +190,19 @@ PRIORS = [
     FiniteDirichlet(2.0, 3),
     UniformPartition(),
 ]
+
+
+def test_messages_can_start_from_clusters():
+    S = np.random.default_rng(0).normal(-2, 1.5, (4, 4))
+    choice = np.array([0, 3, 3, 3])
+    with open_threads(1) as each:
+        problem = Problem(full_edges(S), weights_of(DirichletProcess(0.5), 4), each)
+        messages = Messages(problem, choice)
+    told = np.zeros(4)
+    told[3] = START_SHARE * (np.log(2 / 3) - np.log(1 / 2))  # log Gamma(s) - log s at 3 and 2
+    np.testing.assert_allclose(messages.availability, np.repeat(told, 4))
+    largest = (messages.edges.value.reshape(4, 4).T + told).max(axis=1)
+    np.testing.assert_allclose(messages.maxima.best, largest)
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: type(prior).__name__)

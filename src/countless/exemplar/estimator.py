@@ -95,9 +95,9 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     refine : bool, default=False
         Without a prior: after messages have converged, go on with moves of rows and swaps of
         exemplars, and search beyond where these end, which leads to better clusters than
-        scikit-learn's. With one,
-        where moves of rows and joins of clusters follow anyway: start these from one cluster and
-        from single rows, too, and keep the best. It does not concern ``solver='icm'``.
+        scikit-learn's. With one, where moves of rows and joins of clusters follow anyway: begin
+        with these, from one cluster and from single rows, let messages start from what they lead
+        to, in fewer iterations, and keep the best. It does not concern ``solver='icm'``.
     solver : {'max-product', 'icm'}, default='max-product'
         Messages, or iterated conditional modes: each row in turn goes where that gains most.
     init : {'one', 'singletons'}, default='one'

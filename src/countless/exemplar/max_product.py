@@ -40,6 +40,8 @@ WATCHED, LONGEST_PERIOD = 60, 20
 # Exemplars that do not stay the same for two iterations are looked at after so many iterations, and
 # then each time so many have passed.
 UNSETTLED, BETWEEN_LOOKS = 30, 4
+# The share of what clusters tell at the start: with all of it messages would seldom leave them.
+START_SHARE = 0.5
 # How often damping is raised, each time half of the way to 1.
 RAISES = 3
 
@@ -54,13 +56,19 @@ class Found(NamedTuple):
 
 
 class Messages:
-    """The messages of all edges, and an iteration that updates them."""
+    """The messages of all edges, and an iteration that updates them.
 
-    def __init__(self, problem: Problem):
+    They start at 0, or where clusters are given in part from what the last row adds to each.
+    """
+
+    def __init__(self, problem: Problem, start: np.ndarray | None = None):
         self.edges, self.each = problem.edges, problem.each
         self.weights = problem.finite_weights
         n, n_edges = problem.n, len(self.edges.value)
-        self.availability = np.zeros_like(self.edges.value)
+        size = np.zeros(n, dtype=np.int64) if start is None else np.bincount(start, minlength=n)
+        added = self.weights.size[size] - self.weights.size[np.maximum(size - 1, 0)]
+        told = (START_SHARE * added).astype(self.edges.value.dtype)
+        self.availability = np.repeat(told, np.diff(self.edges.start))
         self.belief = np.zeros(n)
         self.opens_alike = self.weights.opens_alike
         self.gap_alone = problem.price
@@ -156,13 +164,18 @@ def max_product(
         Iterations after which exemplars that stay the same are final.
     refine : bool
         Go on with moves where messages converged without a prior, which is done elsewhere anyway;
-        with one, start them from one cluster and from single rows, too.
+        with one, move rows before, from one cluster and from single rows. Messages then start from
+        the better clusters: that saves most iterations, and they still find what moves do not.
     start : ndarray of int, optional
         The labels of clusters that are refined, too; they are returned if that leads higher.
     on_pass : callable
         Told the worth of the best clustering so far and the number of exemplars.
     """
-    messages = Messages(problem)
+    first = None
+    if refine and problem.weights.counts_sizes:  # where there are no swaps, from both ends
+        ends = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
+        first = _best(problem, [polish(problem, end) for end in ends])
+    messages = Messages(problem, first)
     try:
         watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
     finally:
@@ -174,12 +187,15 @@ def max_product(
         choice, steady = watch.best, False
     if refine or start is not None or not steady:
         starts = [choice, *([] if start is None else [start])]
-        if refine and problem.weights.counts_sizes:  # where there are no swaps, from both ends
-            starts += [np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)]
-        choice = max((polish(problem, one) for one in starts), key=partial(worth, problem))
+        found = [polish(problem, one) for one in starts]
+        choice = _best(problem, found if first is None else [*found, first])
     if refine:
         choice = search(problem, choice)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
+
+
+def _best(problem: Problem, choices: list[np.ndarray]) -> np.ndarray:
+    return max(choices, key=partial(worth, problem))
 
 
 class _Watch:

@@ -15,7 +15,7 @@ from countless.exemplar.merge import join_clusters
 from countless.kernels.swaps import swap_exemplars
 
 SWEEPS, ROUNDS = 100, 10
-# How often a summit is left, and by closing and opening one exemplar of how many.
+# How often a summit is left at most, and by closing and opening one exemplar of how many.
 KICKS, EXEMPLARS_A_CHANGE = 20, 50
 
 
@@ -51,20 +51,21 @@ def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     is_open = np.zeros(problem.n, dtype=bool)
     is_open[exemplars] = True
     preference = edges.value[edges.own].astype(np.float64)
-    swap_exemplars(edges.value, preference, problem.rounding, SWEEPS, is_open)
+    swap_exemplars(edges.value, preference, problem.between[0], problem.rounding, SWEEPS, is_open)
     return nearest_exemplars(problem, np.flatnonzero(is_open))
 
 
 def search(problem: Problem, choice: np.ndarray) -> np.ndarray:
     """Go on from where nothing gains: change a few exemplars at random, swap, and keep the best.
 
-    For full similarities and flat weights; others are returned as they are.
+    That is done no more often than there are exemplars, since few leave little to find. It is for
+    full similarities and flat weights; others are returned as they are.
     """
     if not (problem.is_full and problem.weights.is_flat):
         return choice
     random = np.random.default_rng(0)
     best = worth(problem, choice)
-    for _ in range(KICKS):
+    for _ in range(min(KICKS, len(np.unique(choice)))):
         exemplars = np.unique(choice)
         n_changed = 1 + len(exemplars) // EXEMPLARS_A_CHANGE
         closed = random.choice(len(exemplars), n_changed, replace=False)

@@ -18,16 +18,17 @@ from numba import njit
 def _offer(row, similarity, k, best, second, slot, second_slot):
     """Tell a row of one more exemplar; the last four are # OUT."""
     if similarity > best[row]:
-        second[row], second_slot[row] = best[row], slot[row]
+        # The first is offered to a row that has none, which knows the lowest similarity alone.
+        second[row], second_slot[row] = max(best[row], second[row]), slot[row]
         best[row], slot[row] = similarity, k
     elif similarity > second[row]:
         second[row], second_slot[row] = similarity, k
 
 
 @njit(nogil=True, cache=True)
-def _look_again(value, n, row, slots, n_open, best, second, slot, second_slot):
+def _look_again(value, n, row, slots, n_open, lowest, best, second, slot, second_slot):
     """Find the two best exemplars of a row, itself not among them; the last four are # OUT."""
-    best[row] = second[row] = -np.inf
+    best[row], second[row] = -np.inf, lowest
     slot[row] = second_slot[row] = -1
     for k in range(n_open):
         if slots[k] != row:
@@ -35,9 +36,20 @@ def _look_again(value, n, row, slots, n_open, best, second, slot, second_slot):
 
 
 @njit(nogil=True, cache=True)
+def _price_closing(is_open, n_open, best, second, slot, closing, bar):
+    """Fill in what closing each slot adds, and what a row must be offered to care; both # OUT."""
+    closing[:n_open] = 0.0
+    for row in range(best.shape[0]):
+        bar[row] = np.inf if is_open[row] else second[row]
+        if not is_open[row]:
+            closing[slot[row]] += second[row] - best[row]
+
+
+@njit(nogil=True, cache=True)
 def swap_exemplars(
     value,  # IN (n * n,), of a full matrix, column by column
     preference,  # IN (n,)
+    lowest,  # IN, no similarity is below this
     least,  # IN, gains below this are rounding
     max_passes,  # IN, over all candidates
     is_open,  # OUT (n,)
@@ -53,28 +65,27 @@ def swap_exemplars(
     best, second = np.empty(n), np.empty(n)
     slot, second_slot = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for row in range(n):
-        _look_again(value, n, row, slots, n_open, best, second, slot, second_slot)
+        _look_again(value, n, row, slots, n_open, lowest, best, second, slot, second_slot)
+    closing, bar = np.empty(n), np.empty(n)
+    _price_closing(is_open, n_open, best, second, slot, closing, bar)
     change = np.empty(n)  # by closing each slot, beside opening the candidate
     n_changes, quiet, candidate = 0, 0, 0
     for _ in range(max_passes * n):
         column = value[candidate * n : candidate * n + n]
         opens = not is_open[candidate]
-        gain = preference[candidate] - best[candidate] if opens else 0.0
+        gain = 0.0
         for k in range(n_open):
             exemplar = slots[k]
-            change[k] = best[exemplar] - preference[exemplar]
-            if opens:
-                change[k] = max(best[exemplar], column[exemplar]) - preference[exemplar]
-        for row in range(n):
-            if is_open[row] or row == candidate:
-                continue
-            offered = column[row] if opens else -np.inf
-            if offered > best[row]:
-                gain += offered - best[row]
-            elif offered > second[row]:
-                change[slot[row]] += offered - best[row]
-            else:
-                change[slot[row]] += second[row] - best[row]
+            known = max(best[exemplar], column[exemplar]) if opens else best[exemplar]
+            change[k] = closing[k] + known - preference[exemplar]
+        if opens:
+            gain = preference[candidate] - best[candidate]
+            change[slot[candidate]] += best[candidate] - second[candidate]
+            for row in range(n):
+                if column[row] > bar[row] and row != candidate:
+                    above = max(column[row] - best[row], 0.0)
+                    gain += above
+                    change[slot[row]] += column[row] - above - second[row]
         closed, most = -1, gain if opens else -np.inf
         # The last exemplar can be swapped but not closed.
         for k in range(n_open if opens or n_open > 1 else 0):
@@ -95,7 +106,9 @@ def swap_exemplars(
                 n_open += 1
             for row in range(n):
                 if closed >= 0 and (slot[row] == closed or second_slot[row] == closed):
-                    _look_again(value, n, row, slots, n_open, best, second, slot, second_slot)
+                    _look_again(
+                        value, n, row, slots, n_open, lowest, best, second, slot, second_slot
+                    )
                     continue
                 if slot[row] == last:
                     slot[row] = closed
@@ -103,6 +116,7 @@ def swap_exemplars(
                     second_slot[row] = closed
                 if opens and row != candidate:
                     _offer(row, column[row], n_open - 1, best, second, slot, second_slot)
+            _price_closing(is_open, n_open, best, second, slot, closing, bar)
         else:
             quiet += 1
             if quiet == n:
