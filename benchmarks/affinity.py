@@ -6,7 +6,6 @@ Prints Markdown tables: plain messages on full similarities, on sparse ones, and
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from harness import (
     machine,
     markdown_table,
     measure,
+    say,
 )
 
 SCRIPT = "affinity_methods.py"
@@ -45,7 +45,6 @@ class Bench:
 
     def run(self, contestant: Contestant, data: np.ndarray, **options: Any) -> Measurement | str:
         """Measure a contestant, or say why not."""
-        print(f"{len(data):,}: {contestant.title} {options}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "data.npy"
             np.save(path, data)
@@ -99,6 +98,7 @@ def compare(bench: Bench, n: int) -> list[Record]:
         net = None if isinstance(run, str) else net_similarity(S, run.labels, preference)
         known = None if isinstance(base, str) else base
         records.append({"rows": n} | line_of(title, run, known, net))
+        say(records[-1])
 
     for damping in DAMPINGS:
         theirs = bench.run(SKLEARN, X, method="scikit-learn", damping=damping)
@@ -143,6 +143,7 @@ def sparse_table(bench: Bench) -> list[Record]:
                 "cpu ns": 1e9 * line["cpu seconds"] / run.passes / len(edges),
             }
         records.append({"rows": n, "edges": len(edges)} | line)
+        say(records[-1])
     return records
 
 
@@ -167,6 +168,7 @@ def prior_table(bench: Bench) -> list[Record]:
                 line[f"{title}, growth"] = seconds / before[title]
             before[title] = seconds
         records.append(line)
+        say(line)
     return records
 
 

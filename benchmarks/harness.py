@@ -161,6 +161,12 @@ def print_parts(
         options.json.write_text(json.dumps({"machine": about, "tables": tables}, indent=1))
 
 
+def say(record: Mapping[str, Any]) -> None:
+    """Tell a line of a table as soon as it is known, beside the tables themselves."""
+    told = ", ".join(f"{key} {_cell(value)}" for key, value in record.items() if value is not None)
+    print(told, file=sys.stderr, flush=True)
+
+
 def markdown_table(records: Sequence[Mapping[str, Any]]) -> str:
     """Lay out records as a Markdown table; text to the left, numbers to the right."""
     columns = list(dict.fromkeys(key for record in records for key in record))

@@ -23,7 +23,7 @@ class Outcome:
         self.details = details
 
 
-def serve(fit):
+def serve(fit, warm_up_rows=WARM_UP_ROWS):
     """Answer the job on the command line with ``fit(X, threads=..., **options) -> Outcome``."""
     question, answer = map(Path, sys.argv[1:])
     job = json.loads(question.read_text())
@@ -31,7 +31,7 @@ def serve(fit):
     X = np.load(job["data"])
     # Imports and compilation are not what is timed; few clusters do for that.
     few = {"n_clusters": min(options["n_clusters"], 64)} if "n_clusters" in options else {}
-    fit(X[:WARM_UP_ROWS], **options | few)
+    fit(X[:warm_up_rows], **options | few)
 
     resident = _forget_peak()
     seconds, outcome = _timed(fit, X, options)
