@@ -20,8 +20,8 @@ from countless.hard.kernel.matrix import (
 )
 
 NEIGHBORS = "nearest_neighbors"
-# In more columns than this, trees are slower than looking at all rows.
-TREE_COLUMNS = 15
+# In more columns than this, trees are seldom faster than looking at all rows.
+TREE_COLUMNS = 10
 
 
 class Affinity:
@@ -72,7 +72,7 @@ class Affinity:
         """Return the graph that links new rows, or each of the rows, to the nearest (others)."""
         count = min(self._n_neighbors, rows.shape[0] - 1)
         if sp.issparse(rows) or sp.issparse(new) or rows.shape[1] > TREE_COLUMNS:
-            search = NearestNeighbors(n_neighbors=count, n_jobs=self._n_jobs)
+            search = NearestNeighbors(n_neighbors=count, algorithm="brute", n_jobs=self._n_jobs)
             return search.fit(rows).kneighbors_graph(new)
         return _linked_by_tree(rows, new, count, count_threads(self._n_jobs))
 

@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh, eigvalsh_tridiagonal, qr
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from countless.hard.spectral.slices import Slicer, count_above, dense
+from countless.hard.spectral.slices import count_above, dense, has_sparse_factors, slice_at
 
 # Up to so many rows everything is left to LAPACK.
 SMALL = 512
@@ -29,8 +28,8 @@ FIRST_PAIRS = 8
 SPARE_PAIRS = 2
 # Products with the matrix that bring vectors closer to leading eigenvectors.
 SMOOTHING = 2
-# Vectors that Lanczos keeps at least.
-LEAST_BASIS = 12
+# Vectors that Lanczos keeps: at least; four times those sought; or twice, and so many more.
+LEAST_BASIS, MORE_BASIS = 12, 20
 # Lanczos stops at residuals of this share.
 TOLERANCE = 1e-6
 # A vector shorter than this is rounding.
@@ -90,10 +89,10 @@ class LeadingPairs:
         """
         if len(self.values) >= min(count, self.n):
             return
-        if near is not None and self._slicer is not None:
+        if near is not None and self._can_be_sliced:
             vectors = near(count + SPARE_PAIRS)
             if vectors.shape[1] > count:
-                self._complete(self._place_below(count, vectors))
+                self._complete(*self._place_below(count, vectors))
         if len(self.values) < min(count, self.n):
             self._search(min(count, self.n) - len(self.values))
 
@@ -122,13 +121,15 @@ class LeadingPairs:
                 return chance
 
     @cached_property
-    def _slicer(self) -> Slicer | None:
-        slicer = Slicer(self.matrix) if self.n > SMALL and sp.issparse(self.matrix) else None
-        return slicer if slicer is not None and slicer.is_cheap else None
+    def _can_be_sliced(self) -> bool:
+        return self.n > SMALL and has_sparse_factors(self.matrix)
 
-    def _complete(self, threshold: float) -> bool:
-        """Find all pairs above a threshold, or a bit more, counted by factors; say if it worked."""
-        part = None if self._slicer is None else self._slicer.at(threshold)
+    def _complete(self, threshold: float, start: np.ndarray | None = None) -> bool:
+        """Find all pairs above a threshold, or a bit more, counted by factors; say if it worked.
+
+        The first search may start from a vector that is near all of them.
+        """
+        part = slice_at(self.matrix, threshold) if self._can_be_sliced else None
         if part is None:
             return False
         self._keep(self.values > part.threshold)
@@ -136,13 +137,14 @@ class LeadingPairs:
         # A pair that stays away is at the threshold, as far as digits go.
         while found < len(self.values) < part.n_above:
             found = len(self.values)
-            self._search(part.n_above - found, part.solve)
+            self._search(part.n_above - found, part.solve, start)
             self._keep(self.values > part.threshold)
+            start = None
         self._complete_above = part.threshold
         return True
 
-    def _place_below(self, count: int, vectors: np.ndarray) -> float:
-        """Return a threshold with ``count`` eigenvalues above it, and not many more.
+    def _place_below(self, count: int, vectors: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return a threshold with ``count`` eigenvalues above it and not many more, and a start.
 
         Eigenvalues are at least those of the matrix within any space, one by one (Cauchy).
         """
@@ -151,12 +153,14 @@ class LeadingPairs:
         frame = qr(vectors, mode="economic", check_finite=False)[0]
         values = eigvalsh(frame.T @ (self.matrix @ frame))[::-1]
         place = count - 1 + int((values[count - 1 : -1] - values[count:]).argmax())
-        return float(values[place : place + 2].mean())
+        return float(values[place : place + 2].mean()), vectors.sum(axis=1)
 
     def _keep(self, which: np.ndarray) -> None:
         self.values, self.vectors = self.values[which], self.vectors[:, which]
 
-    def _search(self, count: int, solve: Product | None = None) -> None:
+    def _search(
+        self, count: int, solve: Product | None = None, start: np.ndarray | None = None
+    ) -> None:
         """Find ``count`` more pairs, the largest of those that are not there yet.
 
         ``solve`` has the eigenvectors of the matrix, and only theirs have positive eigenvalues.
@@ -167,8 +171,8 @@ class LeadingPairs:
             values, vectors = eigh(dense(self.matrix), subset_by_index=(last, n - 1))
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
-        start = self._without_found(self._random.standard_normal(n))
-        basis = min(n, max(2 * count + 1, LEAST_BASIS))
+        start = self._without_found(self._random.standard_normal(n) if start is None else start)
+        basis = max(LEAST_BASIS, min(4 * count, 2 * count + MORE_BASIS, n))
         _, found = eigsh(
             self._operator(solve), count, which="LA", v0=start, tol=TOLERANCE, ncv=basis
         )
