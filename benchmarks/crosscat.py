@@ -15,7 +15,15 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from harness import Contestant, ContestantFailed, Limits, machine, print_parts, run_isolated
+from harness import (
+    Contestant,
+    ContestantFailed,
+    Limits,
+    machine,
+    markdown_table,
+    print_parts,
+    run_isolated,
+)
 
 OURS = Contestant("countless", "crosscat_methods.py")
 LACE = Contestant("lace", "lace_states.py", ("pylace", "polars"))
@@ -118,7 +126,7 @@ def sweeps_table(shapes, options):
         line = dict(zip(("rows", "columns", "views"), shape, strict=True))
         for contestant, method in ((OURS, "crosscat"), (LACE, "lace")):
             # The start is counted apart: the difference of a long and a short run is sweeps alone.
-            few, many = (2, 12) if contestant is OURS else (100, 200)
+            few, many = (2, 52) if contestant is OURS else (100, 200)
             job = {"method": method, "n_chains": 1, "seed": options.seed, "warm": True}
             runs = [run(contestant, cells, kinds, options, n_sweeps=n, **job) for n in (few, many)]
             if all(runs):
@@ -213,6 +221,7 @@ def cells_table(options):
                     apart = values - scores[title] if scores and method != "crosscat" else []
                     line[f"{title}: above CrossCat's"] = with_error(apart)
                 lines.append(line | {"CPU s": found["cpu"]})
+                print(markdown_table(lines[-1:]), file=sys.stderr, flush=True)
     return lines
 
 

@@ -2,7 +2,8 @@
 
 The same draws as ``gibbs.sweep``, of which only those rows cost much whose clusters have changed.
 For proposals clusters may lag: the rows of a block are foretold by those before it, and a cluster
-that opens ends the block. Blocks are then a share of the rows since the last one opened.
+that opens ends the block. Blocks are then a share of the rows that were seated since the last one
+opened, or of all rows where each has a cluster already.
 """
 
 import math
@@ -114,7 +115,8 @@ def sweep_cells(
     while i < rows.shape[0] and (slots[2] < room or not may_open):
         begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
         if lags:
-            n_rows = min(n_rows, max(1, (i - since) // _LAGGING))
+            n_informed = rows.shape[0] if labels[i] >= 0 else i - since
+            n_rows = min(n_rows, max(1, n_informed // _LAGGING))
         end = begin + n_rows
         reach = min(max(slots[0], slots[2] + 1), room)
         find_block(blocks, reach, rows, begin, n_rows, labels, not lags or labels[i] >= 0)

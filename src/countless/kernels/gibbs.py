@@ -9,7 +9,12 @@ import math
 import numpy as np
 from numba import njit
 
-from countless.kernels.models import add_row, log_predictive_row, remove_row
+from countless.kernels.models import (
+    add_row,
+    log_predictive_row,
+    log_predictive_without,
+    remove_row,
+)
 
 # A cluster that is exp(-40) times as likely as another one is not chosen within a lifetime.
 NEGLIGIBLE = -40.0
@@ -89,6 +94,8 @@ def sweep(
         reach = max(n_slots, opened + 1) if may_open else n_slots
         # Models are compiled for int64, which other kernels number clusters by.
         log_predictive_row(clusters, reach, rows, i, np.int64(own), weights)
+        if own >= 0 and math.isnan(weights[own]):
+            weights[own] = log_predictive_without(clusters, np.int64(own), rows, i)
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
         forced = target[i] if target.shape[0] > 0 else -1
         new, log_total = draw_slot(

@@ -21,7 +21,7 @@ from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
 
 # Of the columns, this share tries to leave its view or to come back, in each sweep; one at least.
-LEAVING = 0.02
+LEAVING = 0.01
 # Splits and merges of clusters tried in each view, in each sweep.
 ROW_TRIES = 1
 # Of the splits and merges of views, so many draw all partitions anew; these cost most.
