@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .mixture import mixture_options, mixture_parameters, takes_raw_values
-from .options import as_given, data_choices, data_options, open_data
+from .options import as_given, data_choices, data_options, named_after, open_data
 from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE, SAMPLED
 
 BLOCK_ROWS = 10_000
@@ -105,7 +105,7 @@ def fit(data: str, **options: Any) -> None:
     arguments = as_given(data=data, **options)
     choices = data_choices(data, options)
     method = options["method"] or (DEFAULT_FOR_GROUPS if choices.group else DEFAULT)
-    plot, out = options["plot"], options["out"] or _default_out(data)
+    plot, out = options["plot"], options["out"] or named_after(data, "-clusters")
     parameters = parse_settings(options["settings"])
     if options["penalty"] is not None:
         if "penalty" in parameters:
@@ -199,8 +199,3 @@ def _check_checkpoint(options: dict[str, Any], method: str) -> None:
     if "checkpoint" not in METHODS[method].parameters():
         raise InputError(f"--checkpoint works with dp-means, not with {method}")
     check_free_file(options["checkpoint"], force=True)
-
-
-def _default_out(data: str) -> Path:
-    name = "stdin" if data == "-" else Path(data).name.split(".")[0]
-    return Path(f"{name or 'data'}-clusters")

@@ -1,11 +1,11 @@
 """``countless impute``: fill the gaps of a table."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .crosscat import check_files, command_fit, crosscat_options, file_option
+from .options import named_after
 
 
 @click.command(short_help="Fill the gaps of a table.")
@@ -22,9 +22,7 @@ def impute(data: str, **options: Any) -> None:
     """
     from ..io.write import table_csv, write_file
 
-    if options["out"] is None:
-        name = "stdin" if data == "-" else Path(data).name.split(".")[0]
-        options["out"] = Path(f"{name or 'data'}-imputed.csv")
+    options["out"] = options["out"] or named_after(data, "-imputed.csv")
     _, cells = check_files(options, "out", "cells")
     screen, mixed, estimator = command_fit(data, options)
     with screen.step("impute", "filling gaps"):

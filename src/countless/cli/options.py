@@ -126,6 +126,12 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print warnings 
 force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
 
 
+def named_after(data: str, ending: str) -> Path:
+    """Return where results go by default: the data's name up to a dot, and an ending."""
+    name = "stdin" if data == "-" else Path(data).name.split(".")[0]
+    return Path(f"{name or 'data'}{ending}")
+
+
 def as_given(**options: Any) -> dict[str, Any]:
     """Return options under the names that a user writes, for the record of a run.
 

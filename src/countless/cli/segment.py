@@ -11,6 +11,7 @@ from .options import (
     force_option,
     jobs_option,
     json_option,
+    named_after,
     quiet_option,
     seed_option,
 )
@@ -104,7 +105,7 @@ def segment(picture: str, **options: Any) -> None:
     from .screen import Screen, to_json
 
     arguments, method = as_given(picture=picture, **options), options["method"]
-    out = options["out"] or Path(f"{Path(picture).name.split('.')[0] or 'picture'}-segments")
+    out = options["out"] or named_after(picture, "-segments")
     check_free(out, FILES, options["force"])
     try:
         need_scikit_image()
