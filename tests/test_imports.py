@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> list[str]:
     """Return the dotted names a module imports anywhere in its text, relative ones resolved."""
     package = ["countless", *path.relative_to(PACKAGE).parent.parts]
