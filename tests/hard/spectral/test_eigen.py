@@ -11,7 +11,7 @@ from scipy.stats import ortho_group
 from countless.hard.spectral import eigen, slices
 from countless.hard.spectral.eigen import LeadingPairs
 from countless.hard.spectral.laplacian import indicators, make_form
-from countless.hard.spectral.slices import count_above, has_sparse_factors, slice_at
+from countless.hard.spectral.slices import Slicer, count_above
 
 
 def random_state(seed=0):
@@ -116,16 +116,18 @@ def test_without_a_conclusive_run_a_matrix_is_factored(monkeypatch):
 def test_banded_graphs_are_factored_and_counted(width, height, threshold):
     form = make_form(grid(width, height), "symmetric")
     pairs = LeadingPairs(form.matrix, random_state(), form.known)
-    assert has_sparse_factors(form.matrix)
+    assert Slicer(form.matrix).is_cheap
     assert pairs.above(threshold) == 0.0
     check_pairs(form.matrix, pairs, threshold)
 
 
-def test_slices_count_what_lapack_counts_and_lead_there():
-    form = make_form(grid(30, 25), "symmetric")
+@pytest.mark.parametrize("shape", [(30, 25), (300, 3)])  # in SuperLU's order, and as a thin band
+def test_slices_count_what_lapack_counts_and_lead_there(shape):
+    form = make_form(grid(*shape), "symmetric")
+    slicer = Slicer(form.matrix)
     values = np.linalg.eigvalsh(form.matrix.toarray())
     for threshold in (0.999, 0.9, 0.77, 0.5, 0.31, 0.0):  # round ones make pivots 0
-        part = slice_at(form.matrix, threshold)
+        part = slicer.at(threshold)
         assert threshold - 0.01 <= part.threshold <= threshold
         assert part.n_above == (values > part.threshold).sum()
         x = random_state().standard_normal(len(values))
@@ -135,7 +137,7 @@ def test_slices_count_what_lapack_counts_and_lead_there():
 def test_factors_that_rounding_spoils_count_nothing(monkeypatch):
     form = make_form(grid(300, 3), "symmetric")
     monkeypatch.setattr(slices, "ROUNDING", 1e-18)
-    assert slice_at(form.matrix, 0.9) is None
+    assert Slicer(form.matrix).at(0.9) is None
     pairs = LeadingPairs(form.matrix, random_state(), form.known)
     assert 0 <= pairs.above(0.9) <= eigen.CHANCE  # by Lanczos, and by dense factors
     check_pairs(form.matrix, pairs, 0.9)

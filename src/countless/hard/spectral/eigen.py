@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh, eigvalsh_tridiagonal, qr
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from countless.hard.spectral.slices import count_above, dense, has_sparse_factors, slice_at
+from countless.hard.spectral.slices import Slicer, count_above, dense
 
 # Up to so many rows everything is left to LAPACK.
 SMALL = 512
@@ -89,7 +90,7 @@ class LeadingPairs:
         """
         if len(self.values) >= min(count, self.n):
             return
-        if near is not None and self._can_be_sliced:
+        if near is not None and self._slicer is not None:
             vectors = near(count + SPARE_PAIRS)
             if vectors.shape[1] > count:
                 self._complete(*self._place_below(count, vectors))
@@ -121,15 +122,19 @@ class LeadingPairs:
                 return chance
 
     @cached_property
-    def _can_be_sliced(self) -> bool:
-        return self.n > SMALL and has_sparse_factors(self.matrix)
+    def _slicer(self) -> Slicer | None:
+        """What slices the spectrum, if that is cheap."""
+        if self.n <= SMALL or not sp.issparse(self.matrix):
+            return None
+        slicer = Slicer(self.matrix)
+        return slicer if slicer.is_cheap else None
 
     def _complete(self, threshold: float, start: np.ndarray | None = None) -> bool:
         """Find all pairs above a threshold, or a bit more, counted by factors; say if it worked.
 
         The first search may start from a vector that is near all of them.
         """
-        part = slice_at(self.matrix, threshold) if self._can_be_sliced else None
+        part = None if self._slicer is None else self._slicer.at(threshold)
         if part is None:
             return False
         self._keep(self.values > part.threshold)

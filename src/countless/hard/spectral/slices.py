@@ -8,6 +8,7 @@ those from above the threshold are the only ones whose eigenvalues are positive 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,14 @@ from scipy.sparse.linalg import splu
 ROUNDING = 1e-9
 # Round thresholds can make a pivot 0; then a bit less is tried, in shares of the largest entry.
 NUDGES = (0.0, 1e-3, 2e-3)
-# SuperLU's words for pivots from the diagonal, in an order that keeps factors sparse, and column by
-# column: few are alike, and gathering those takes longer than it saves.
-SYMMETRIC: dict[str, Any] = {
-    "permc_spec": "MMD_AT_PLUS_A",
+# A band with at most so many entries for one of the matrix is thin: hardly any order fills less.
+THIN = 2
+# SuperLU's names for the order given, and for one that keeps factors sparse but takes as long to
+# find as they do.
+GIVEN, LEAST_DEGREE = "NATURAL", "MMD_AT_PLUS_A"
+# Pivots from the diagonal, column by column: few are alike, and gathering those takes longer than
+# it saves.
+PIVOTS: dict[str, Any] = {
     "diag_pivot_thresh": 0.0,
     "options": {"SymmetricMode": True},
     "relax": 1,
@@ -39,48 +44,66 @@ class Slice(NamedTuple):
     solve: Callable[[np.ndarray], np.ndarray]  # products with the inverse
 
 
-def has_sparse_factors(matrix: Any) -> bool:
-    """Whether a symmetric matrix is that of a graph of points in the plane, or alike.
+class Slicer:
+    """Slices the spectrum of a sparse symmetric matrix.
 
-    Reordered, such a graph has a band whose square is about its rows times their neighbours; so
-    has each of its components. Its eigenvalues are close together, and factors tell them apart. In
-    more dimensions factors are dense, eigenvalues are not close, and Lanczos is fast.
-    """
-    if not sp.issparse(matrix):
-        return False
-    n = matrix.shape[0]
-    place = np.empty(n, dtype=np.int64)
-    place[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(n)
-    rows = np.flatnonzero(np.diff(matrix.indptr))
-    lowest = np.minimum.reduceat(place[matrix.indices], matrix.indptr[rows])
-    component = connected_components(matrix, directed=False)[1]
-    size = np.bincount(component)[component[rows]]
-    band = np.maximum(place[rows] - lowest, 0)
-    return bool((band**2 / size).mean() <= matrix.nnz / n)
+    Parameters
+    ----------
+    matrix : CSR matrix of shape (n, n)
 
-
-def slice_at(matrix: Any, threshold: float) -> Slice | None:
-    """Factor a sparse symmetric matrix at a threshold, or a bit below; None if rounding forbids.
+    Attributes
+    ----------
+    is_cheap : bool
+        Whether factors are sparse, as those of a graph of points in the plane are. Reordered, such
+        a graph has a band whose square is about its rows times their neighbours; so has each of its
+        components. Its eigenvalues are close together, and factors tell them apart. In more
+        dimensions factors are dense, eigenvalues are not close, and Lanczos is fast.
 
     Examples
     --------
     >>> path = sp.diags_array([np.ones(4)] * 2, offsets=[-1, 1], format="csr")
-    >>> slice_at(path, 0.5).n_above  # of 1.73, 1, 0, -1 and -1.73
+    >>> Slicer(path).at(0.5).n_above  # of 1.73, 1, 0, -1 and -1.73
     2
     """
-    largest = abs(matrix.data).max(initial=0.0)
-    for nudge in NUDGES:
-        below = threshold - nudge * largest
-        shifted = (matrix - below * sp.eye_array(matrix.shape[0], format="csr")).tocsr()
-        # The matrix is symmetric: rows are columns.
-        shifted = sp.csc_matrix((shifted.data, shifted.indices, shifted.indptr), matrix.shape)
-        try:
-            factors = splu(shifted, **SYMMETRIC)
-        except RuntimeError:  # SuperLU's word for a pivot of exactly 0
-            continue
-        if _can_be_trusted(factors, shifted):
-            return Slice(below, int((factors.U.diagonal() > 0).sum()), factors.solve)
-    return None
+
+    def __init__(self, matrix: Any):
+        n = matrix.shape[0]
+        order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        rows = np.flatnonzero(np.diff(matrix.indptr))
+        lowest = np.minimum.reduceat(place[matrix.indices], matrix.indptr[rows])
+        band = np.maximum(place[rows] - lowest, 0)
+        component = connected_components(matrix, directed=False)[1]
+        size = np.bincount(component)[component[rows]]
+        self.is_cheap = bool((band**2 / size).mean() <= matrix.nnz / n)
+        is_thin = 2 * band.sum() <= THIN * matrix.nnz
+        self._order = order if is_thin else np.arange(n)
+        self._spec = GIVEN if is_thin else LEAST_DEGREE
+        self._matrix = matrix[order][:, order] if is_thin else matrix
+
+    def at(self, threshold: float) -> Slice | None:
+        """Factor the matrix at a threshold, or a bit below; None if rounding forbids."""
+        n = len(self._order)
+        largest = abs(self._matrix.data).max(initial=0.0)
+        for nudge in NUDGES:
+            below = threshold - nudge * largest
+            shifted = (self._matrix - below * sp.eye_array(n, format="csr")).tocsr()
+            # The matrix is symmetric: rows are columns.
+            shifted = sp.csc_matrix((shifted.data, shifted.indices, shifted.indptr), (n, n))
+            try:
+                factors = splu(shifted, permc_spec=self._spec, **PIVOTS)
+            except RuntimeError:  # SuperLU's word for a pivot of exactly 0
+                continue
+            if _can_be_trusted(factors, shifted):
+                n_above = int((factors.U.diagonal() > 0).sum())
+                return Slice(below, n_above, partial(self._solve, factors))
+        return None
+
+    def _solve(self, factors: Any, x: np.ndarray) -> np.ndarray:
+        solved = np.empty_like(x)
+        solved[self._order] = factors.solve(x[self._order])
+        return solved
 
 
 def _can_be_trusted(factors: Any, matrix: sp.csc_matrix) -> bool:
