@@ -1,9 +1,9 @@
 """One view: some columns, and the partition of the rows that they share.
 
-A partition is proposed by giving rows to clusters one by one, in random order, each by its
-probability given the rows before it. With z for the partition, x for the columns and q for the
-probability of having drawn z, ``p(z) p(x | z) / q(z)`` is then what the rows before foretold of
-each row, multiplied: an unbiased estimate of p(x), whose variance is small where columns tell
+A partition is proposed by giving rows to clusters in random order, each by its probability given
+rows before it; the last few of these may be left out, so that many rows are looked at side by side.
+With z for the partition, x for the columns and q for the probability of having drawn z,
+``p(z) p(x | z) / q(z)`` is an unbiased estimate of p(x), whose variance is small where columns tell
 clusters apart. The order is part of what is drawn, so that a partition that is there already may
 be judged under an order drawn anew.
 """
