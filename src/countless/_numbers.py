@@ -12,9 +12,15 @@ from sklearn.utils.validation import validate_data
 
 
 def validate_numbers(estimator: Any, X: Any, **options: Any) -> Any:
-    """Call scikit-learn's ``validate_data``, with an error that names a cell of text."""
+    """Call scikit-learn's ``validate_data`` for numbers in the form that kernels take.
+
+    An error names a cell of text; cells that are not finite are left to ``check_finite``.
+    """
+    kinds = [np.float64, np.float32]
     with naming_text(X):
-        return validate_data(estimator, X, **options)
+        return validate_data(
+            estimator, X, dtype=kinds, order="C", ensure_all_finite=False, **options
+        )
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import validate_data
 
 from countless._numbers import validate_numbers
@@ -17,8 +16,7 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
     if isinstance(model, Categorical | Columns):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
-    types = [np.float64, np.float32]
-    X = validate_numbers(estimator, X, reset=reset, dtype=types, order="C", ensure_all_finite=False)
+    X = validate_numbers(estimator, X, reset=reset)
     if isinstance(model, Gaussian | Multinomial):
         check_finite(X)
     return X

@@ -307,15 +307,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_numbers(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
+        X = validate_numbers(self, X, reset=reset, accept_sparse="csr")
         check_finite(X)
         if reset and self._is("precomputed") and X.shape[0] != X.shape[1]:
             raise ValueError(

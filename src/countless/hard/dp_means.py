@@ -410,15 +410,7 @@ class DPMeans(
         table = find_table(X)
         in_memory = table is None
         if in_memory:
-            table = validate_numbers(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-                ensure_all_finite=False,
-            )
+            table = validate_numbers(self, X, reset=reset, accept_sparse="csr")
         divergence = get_divergence(self.divergence)
         with open_checked(table, sample_weight, divergence, self.n_jobs) as rows:
             if not in_memory:  # then one row speaks for the number of columns

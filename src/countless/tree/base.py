@@ -144,8 +144,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         if self.metric in ("mixed", "hamming"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        kinds = [np.float64, np.float32]
-        X = validate_numbers(self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False)
+        X = validate_numbers(self, X, reset=reset)
         check_finite(X)
         return X
 

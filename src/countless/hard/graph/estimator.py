@@ -241,13 +241,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         self._check_parameters()
         self.__dict__.pop("path_", None)  # another fit's
-        X = validate_numbers(
-            self,
-            as_matrix(X, self.symmetrize),
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
+        X = validate_numbers(self, as_matrix(X, self.symmetrize), accept_sparse="csr")
         check_finite(X)
         links = check_links(X, self.symmetrize)
         weight = check_node_weight(node_weight, links.shape[0], self.cut)

@@ -322,10 +322,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Give the rows, checked, in memory or in a file."""
         table = find_table(X)
         if table is None:
-            kinds = [np.float64, np.float32]
-            X = validate_numbers(
-                self, X, reset=reset, dtype=kinds, order="C", ensure_all_finite=False
-            )
+            X = validate_numbers(self, X, reset=reset)
             check_finite(X)
             yield X
             return

@@ -92,15 +92,8 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_numbers(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=False if self._is_precomputed() else "csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
+        sparse = False if self._is_precomputed() else "csr"
+        X = validate_numbers(self, X, reset=reset, accept_sparse=sparse)
         check_finite(X)
         return without_repeats(X)
 

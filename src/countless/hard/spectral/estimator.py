@@ -306,16 +306,8 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         check_counts(self, "n_neighbors", "max_iter")
 
     def _check_rows(self, X, *, reset: bool):
-        X = validate_numbers(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
+        least = 2 if reset else 1
+        X = validate_numbers(self, X, reset=reset, accept_sparse="csr", ensure_min_samples=least)
         check_finite(X)
         return without_repeats(X)
 
