@@ -27,8 +27,9 @@ if (length(given) > 5) {
   settings$p <- median(s)
 }
 used <- system.time(found <- do.call(apcluster, c(list(s), settings)))
-writeLines(sprintf('{"seconds": %f, "cpu": %f, "iterations": %d}', used[["elapsed"]],
-                   used[["user.self"]] + used[["sys.self"]], found@it), paste0(given[2], ".json"))
+writeLines(sprintf('{"seconds": %f, "cpu": %f, "iterations": %d, "net": %f}', used[["elapsed"]],
+                   used[["user.self"]] + used[["sys.self"]], found@it, found@netsim),
+           paste0(given[2], ".json"))
 write.table(found@idx, given[2], row.names = FALSE, col.names = FALSE)
 """
 
@@ -48,7 +49,8 @@ def fit_countless(X, threads, sparse=False, dtype="float64", prior=None, **param
     affinity = {"affinity": "precomputed"} if sparse else {}
     model = AffinityPropagation(prior, n_jobs=threads, random_state=0, **affinity, **parameters)
     model.fit(similarities(X) if sparse else X.astype(dtype))
-    return model.labels_, model.n_iter_, {"converged": bool(model.converged_)}
+    net = model.log_joint_ if prior is None else None
+    return model.labels_, model.n_iter_, {"converged": bool(model.converged_), "net": net}
 
 
 def fit_sklearn(X, threads, **parameters):
@@ -79,7 +81,7 @@ def fit_r(X, threads, sparse=False, damping=0.9, max_iter=1000, convergence_iter
         used = json.loads(labels.with_suffix(".json").read_text())
         found = np.loadtxt(labels, dtype=int)
     # Starting R and reading the table is not what is timed.
-    details = {"cpu": used["cpu"], "inside": used["seconds"]}
+    details = {"cpu": used["cpu"], "inside": used["seconds"], "net": used["net"]}
     return found, used["iterations"], details | {"converged": used["iterations"] < max_iter}
 
 
