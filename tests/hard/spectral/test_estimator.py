@@ -287,6 +287,11 @@ def test_components_and_lonely_rows_are_clusters():
     assert lonely.n_clusters_ == 5
     almost = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), (600, 600))  # too many to look over
     assert SpectralDPMeans(kernel="precomputed").fit(almost).n_clusters_ == 599
+    star = sp.csr_array((np.ones(19), (np.zeros(19, dtype=int), np.arange(1, 20))), (20, 20))
+    stars = sp.block_diag(
+        [star + star.T] * 40, format="csr"
+    )  # below 1, all eigenvalues are 0 or -1
+    assert SpectralDPMeans(kernel="precomputed", random_state=0).fit(stars).n_clusters_ == 40
 
 
 def test_a_penalty_above_everything_leaves_one_cluster():

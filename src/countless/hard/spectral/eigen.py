@@ -27,6 +27,9 @@ SMALL = 512
 FIRST_PAIRS = 8
 # Pairs beyond those asked for, among which a gap is looked for to slice the spectrum in.
 SPARE_PAIRS = 2
+# Times as many as asked for may be above the threshold that this gives: else it splits a multiple
+# eigenvalue, and is of no use.
+MOST_TIMES = 8
 # Products with the matrix that bring vectors closer to leading eigenvectors.
 SMOOTHING = 2
 # Vectors that Lanczos keeps: at least; four times those sought; or twice, and so many more.
@@ -93,7 +96,7 @@ class LeadingPairs:
         if near is not None and self._slicer is not None:
             vectors = near(count + SPARE_PAIRS)
             if vectors.shape[1] > count:
-                self._complete(*self._place_below(count, vectors))
+                self._complete(*self._place_below(count, vectors), MOST_TIMES * count)
         if len(self.values) < min(count, self.n):
             self._search(min(count, self.n) - len(self.values))
 
@@ -129,13 +132,16 @@ class LeadingPairs:
         slicer = Slicer(self.matrix)
         return slicer if slicer.is_cheap else None
 
-    def _complete(self, threshold: float, start: np.ndarray | None = None) -> bool:
+    def _complete(
+        self, threshold: float, start: np.ndarray | None = None, most: float = np.inf
+    ) -> bool:
         """Find all pairs above a threshold, or a bit more, counted by factors; say if it worked.
 
-        The first search may start from a vector that is near all of them.
+        The first search may start from a vector that is near all of them. More pairs than ``most``
+        are not looked for.
         """
         part = None if self._slicer is None else self._slicer.at(threshold)
-        if part is None:
+        if part is None or part.n_above > most:
             return False
         self._keep(self.values > part.threshold)
         found = -1
@@ -168,7 +174,8 @@ class LeadingPairs:
     ) -> None:
         """Find ``count`` more pairs, the largest of those that are not there yet.
 
-        ``solve`` has the eigenvectors of the matrix, and only theirs have positive eigenvalues.
+        ``solve`` multiplies by an inverse that has positive eigenvalues for these only, and
+        ``start`` is a vector near all of them.
         """
         n, have = self.n, len(self.values)
         if n <= SMALL or have + count > n // 3:
@@ -176,7 +183,8 @@ class LeadingPairs:
             values, vectors = eigh(dense(self.matrix), subset_by_index=(last, n - 1))
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
-        start = self._without_found(self._random.standard_normal(n) if start is None else start)
+        drawn = self._random.standard_normal(n)
+        start = self._without_found(drawn if start is None else start + ROUNDING * drawn)
         basis = max(LEAST_BASIS, min(4 * count, 2 * count + MORE_BASIS, n))
         _, found = eigsh(
             self._operator(solve), count, which="LA", v0=start, tol=TOLERANCE, ncv=basis
