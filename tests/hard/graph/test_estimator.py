@@ -77,7 +77,7 @@ def test_results_agree_with_the_labels(A, penalty, cut, refine):
 
 def test_small_graphs_reach_the_enumerated_optimum():
     reached, tried = 0, 0
-    for seed in range(120):
+    for seed in range(72):
         n = 4 + seed % 4
         cut = ("normalized", "ratio")[seed % 2]
         A = random_links(n, (0.3, 0.5, 0.8)[seed % 3], seed, loops=seed % 5 == 0)
@@ -356,18 +356,20 @@ def test_batch_kernel_sees_clusters_opened_in_the_same_pass():
 
 @pytest.mark.parametrize(
     ("name", "n_clusters", "least"),
-    [("football", range(9, 15), 0.88), ("dolphins", [2], 0.85), ("polbooks", [2, 3, 4], 0.5)],
+    [("football", 11, 0.88), ("karate", 2, 0.8), ("dolphins", 2, 0.85), ("polbooks", 2, 0.55)],
 )
-def test_real_graphs(published, name, n_clusters, least):
+def test_real_graphs_by_any_seed(published, name, n_clusters, least):
     folder = published("graphs", name)
     edges = np.loadtxt(folder / "edges.csv", delimiter=",", skiprows=1, dtype=int)
     nodes = (folder / "nodes.csv").read_text().splitlines()[1:]
     truth = [line.rpartition(",")[2] for line in nodes]
     n = len(truth)
-    A = sp.coo_array((np.ones(len(edges)), edges[:, :2].T), shape=(n, n))
-    model = GraphDPMeans(random_state=0).fit(A + A.T)
-    assert model.n_clusters_ in n_clusters
-    assert normalized_mutual_info_score(truth, model.labels_) > least
+    weight = edges[:, 2] if edges.shape[1] > 2 else np.ones(len(edges))
+    A = sp.coo_array((weight.astype(float), edges[:, :2].T), shape=(n, n))
+    for seed in range(2):
+        model = GraphDPMeans(random_state=seed).fit(A + A.T)
+        assert model.n_clusters_ == n_clusters
+        assert normalized_mutual_info_score(truth, model.labels_) > least
 
 
 def test_links_that_differ_by_more_than_rounding_are_no_trouble():

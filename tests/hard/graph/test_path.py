@@ -139,7 +139,7 @@ def test_random_graphs_keep_the_degrees(cut):
 
 def test_how_fine_the_search_goes_in_random_graphs_is_no_luck():
     graph = graph_of(nx.to_scipy_sparse_array(nx.gnm_random_graph(200, 500, seed=0), dtype=float))
-    chance = random_chance(graph, np.random.RandomState(0))
+    chance = random_chance(graph)
     assert chance.price[-1] > 1.5 * SHARES[-1]
     assert 0 <= chance.luck < 0.1
 

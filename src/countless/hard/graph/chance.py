@@ -17,15 +17,17 @@ from scipy.sparse.csgraph import connected_components
 from countless.hard.graph.corners import SHARES, Steps, find_corners, steps
 from countless.hard.graph.moves import Graph
 
-# Random graphs: how many, and how many nodes at least or links, both ways, at most.
+# Random graphs: how many, and how many for a graph of few nodes, whose random graphs differ more.
 N_RANDOM = 24
+N_RANDOM_OF_FEW, FEW_NODES = 96, 100
+# The nodes of each at least, and its links, both ways, at most.
 RANDOM_NODES = 128
 RANDOM_LINKS = 5_000
 # Deviations beyond the usual that chance may go at one number of clusters.
 DEVIATIONS = 2.0
-# Of all numbers, a plateau must beat all random graphs' but one: if the graph was one of them, that
-# would happen in 2 of N_RANDOM + 1 cases.
-LUCKY = 2
+# Of all numbers, a plateau must beat those of all random graphs but this share: if the graph was one
+# of them, that would happen about as often.
+LUCKY = 1 / 12
 # Links from a node to itself, or to the same node twice, are tied anew so many times.
 RETIES = 30
 
@@ -55,17 +57,20 @@ class Chance(NamedTuple):
 NO_CHANCE = Chance(np.zeros(1), 1.0, 0.0)
 
 
-def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
+def random_chance(graph: Graph) -> Chance:
     """Cut random graphs with the same degrees, and tell what it takes.
 
+    They are the same whenever this is asked, so that no seed decides what counts as chance.
     Some of them have pieces that hang by a single link; the median and the median deviation tell
     what is usual. Numbers of clusters beyond the most that were found in one are taken to be there
     at the same price: how fine the search goes is no sign of clusters.
     """
+    random = np.random.RandomState(0)
     n_random = _n_random(graph)
     n_clusters = np.arange(2, max(3, n_random))
-    shown = [_random_steps(graph, random) for _ in range(N_RANDOM)]
-    prices = np.full((N_RANDOM, len(n_clusters)), SHARES[-1])
+    n_graphs = N_RANDOM_OF_FEW if graph.n_nodes < FEW_NODES else N_RANDOM
+    shown = [_random_steps(graph, random) for _ in range(n_graphs)]
+    prices = np.full((n_graphs, len(n_clusters)), SHARES[-1])
     for row, found in zip(prices, shown, strict=True):
         place = np.searchsorted(found.n_clusters, n_clusters)
         known = place < len(found.high)
@@ -74,7 +79,7 @@ def random_chance(graph: Graph, random: np.random.RandomState) -> Chance:
             row[~known] = found.high[-1]
     chance = Chance(_beyond(prices), 1.0, 0.0)
     lucky = [chance.firmness(found).max(initial=0.0) for found in shown]
-    luck = float(np.sort(lucky)[-LUCKY])
+    luck = float(np.sort(lucky)[-round(LUCKY * n_graphs)])
     return Chance(chance.price, n_random / graph.n_nodes, luck)
 
 

@@ -154,7 +154,8 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         goes on until nothing helps. The default is 0 up to 200,000 links, each counted both ways,
         and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
-        Decides the order in which nodes are visited, and the random graphs that 'auto' looks at.
+        Decides the order in which nodes are visited; 'auto' compares with the same random graphs
+        whatever it is.
 
     Attributes
     ----------

@@ -148,10 +148,10 @@ def graph_path(graph: Graph, linked: np.ndarray, random: np.random.RandomState) 
     linked : ndarray of bool
         Which nodes of the whole graph these are.
     random : RandomState
-        The order of visits, and the random graphs.
+        The order of visits.
     """
     if not graph.n_nodes:
         return GraphPath([Corner(0, 0.0, np.empty(0, dtype=np.int32))], 1.0, NO_CHANCE, linked)
     corners = find_corners(graph, random)
-    chance = random_chance(graph, random) if len(corners) > 1 else NO_CHANCE
+    chance = random_chance(graph) if len(corners) > 1 else NO_CHANCE
     return GraphPath(corners, graph.unit, chance, linked)
