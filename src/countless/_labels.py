@@ -24,7 +24,7 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     n_rows = len(labels)
     # Small whole numbers need no sorting.
-    if labels.dtype.kind in "iu" and n_rows and 0 <= labels.min() <= labels.max() < n_rows:
+    if labels.dtype.kind in "iu" and n_rows and 0 <= labels.min() <= labels.max() < 2 * n_rows:
         names, inverse = np.arange(int(labels.max()) + 1, dtype=labels.dtype), labels
         first = np.full(len(names), n_rows)
         first[labels[::-1]] = np.arange(n_rows - 1, -1, -1)  # of a label's rows, the last put stays
