@@ -10,6 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import DPMeans, penalty_path
 from countless.hard.divergence import DIVERGENCES, get_divergence
+from countless.hard.nearest import Nearest
+from countless.hard.neighbours import list_neighbours
+from countless.hard.refine import Refiner
+from countless.rows.open import open_rows
 from plain import all_partitions
 
 
@@ -253,3 +257,30 @@ def test_local_search_of_many_clusters_ends_exact(kind, shift):
     assert (np.diff(model.objective_history_) <= 1e-9).all()
     threaded = DPMeans(0.002, tol=1e-4, n_jobs=2).fit(X)
     assert np.array_equal(threaded.cluster_centers_, model.cluster_centers_)
+
+
+def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(monkeypatch):
+    """Whatever bounds remember of passes, splits and merges before it."""
+    listed = []
+
+    def spy(*arguments, **options):
+        listed.append(list_neighbours(*arguments, **options))
+        return listed[-1]
+
+    monkeypatch.setattr("countless.hard.nearest.list_neighbours", spy)
+    monkeypatch.setattr("countless.hard.nearest.PASSES_A_LIST", 1)
+    monkeypatch.setattr("countless.hard.neighbours.LOCAL_NEIGHBOURS", 6)
+    X = np.random.RandomState(0).uniform(size=(3000, 3))
+    with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
+        nearest = Nearest(rows)
+        nearest.start_from((X * 3).astype(np.int32) @ np.array([9, 3, 1], dtype=np.int32))
+        refiner = Refiner(nearest, 0.5)
+        for turn in range(12):
+            if turn % 3 == 1:
+                assert refiner.split(0.1, most=9) + refiner.merge() > 0
+            own = nearest.labels.copy()
+            nearest.settle(local=True)
+            around = np.column_stack([np.arange(nearest.n_clusters), listed[-1].neighbours])[own]
+            distance = np.linalg.norm(X[:, None] - nearest.centers[around], axis=2)
+            assert np.array_equal(nearest.labels, around[np.arange(3000), distance.argmin(axis=1)])
+            nearest.drop_empty()

@@ -45,3 +45,15 @@ def test_chunks_cover_all_rows_once():
             row for part in inplace.chunks(np.empty((20, 3)), n_rows) for row in range(20)[part]
         ]
         assert covered == list(range(n_rows))
+
+
+def test_arrays_born_to_grow_hold_zeros_and_keep_what_they_held():
+    array = inplace.growing((2, 3), np.float32)
+    assert array.tolist() == [[0.0] * 3] * 2
+    array[:] = 7.0
+    inplace.resize(array, 50_000)
+    assert array[:2].tolist() == [[7.0] * 3] * 2
+    assert not array[2:].any()
+    inplace.give_back()
+    inplace.resize(array, 1)
+    assert array.tolist() == [[7.0] * 3]

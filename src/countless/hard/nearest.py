@@ -22,8 +22,8 @@ from countless.kernels.assign import (
     pick_nearest,
 )
 from countless.kernels.statistics import add_rows, first_rows, move_rows
-from countless.rows import Block, Frame, Rows
-from countless.rows.inplace import chunks, keep, reorder, resize
+from countless.rows import Block, Frame, Rows, Summary
+from countless.rows.inplace import chunks, give_back, growing, keep, reorder, resize
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
@@ -73,14 +73,18 @@ class Nearest:
     def __init__(self, rows: Rows, centers: np.ndarray | None = None):
         self.rows = rows
         self.state = rows.hold(FIELDS)
-        self.centers = rows.frame.means(rows.whole) if centers is None else np.array(centers)
+        first = rows.frame.means(rows.whole) if centers is None else centers
+        self.centers = growing(first.shape, np.float64)
+        self.centers[:] = first
         # Every row has the first label.
-        self.summary = rows.frame.empty(len(self.centers))
+        k = len(first)
+        self.summary = Summary(np.zeros(k, dtype=np.int64), growing(first.shape, np.int64))
         self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
         self.n_computed = self.n_possible = 0
         self.n_changed = rows.n_rows
         self._lists: Lists | None = None
         self._list_passes = 0  # made with these lists
+        self._bounded: np.ndarray | None = None
         self._forget_moves()
 
     @property
@@ -114,12 +118,15 @@ class Nearest:
         else:
             drift = np.full(self.n_clusters, np.inf)
             del self.centers  # first, to have its room
-            self.centers = frame.means(self.summary, coarse=coarse)
+            shape = self.summary.total.shape
+            self.centers = growing(shape, np.float32 if coarse else np.float64)
+            frame.means(self.summary, coarse=coarse, out=self.centers)
         return self._find(drift, penalty, local=local)
 
     def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
         """Find each row's nearest center; each has moved so far since bounds were made."""
         rows, frame = self.rows, self.rows.frame
+        give_back()
         if self._lists is None:
             self._lists = list_neighbours(
                 rows, self.centers, local=local, bounded=self._bounded, parent=self._parent
@@ -197,6 +204,7 @@ class Nearest:
         ancestor. Other rows may now have a part of their old cluster next to them, of which nothing
         is known.
         """
+        give_back()
         step = self._to_means(ancestor)
         self._follow(ancestor)
         self._moved += step
@@ -258,7 +266,7 @@ class Nearest:
         self._moved = np.zeros(self.n_clusters)  # since bounds were made
         # The center of then that each comes out of, and those that lower bounds speak of.
         self._parent = np.arange(self.n_clusters, dtype=np.int32)
-        self._bounded: np.ndarray | None = None
+        self._bounded = None
 
     def _follow(self, ancestor: np.ndarray) -> None:
         """Carry over what bounds speak of to centers that come out of others."""

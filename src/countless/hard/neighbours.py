@@ -12,8 +12,6 @@ from countless.kernels.neighbours import mark_fresh, pick_neighbours
 from countless.rows import Rows
 from countless.rows.inplace import chunks
 
-# Products held at once: what fits the cache.
-TILE_VALUES = 2**17
 # Measuring one center costs about this many entries of a matrix product, so longer lists do not
 # pay.
 PRODUCTS_A_CENTER = 8
@@ -108,6 +106,6 @@ def neighbours_of(
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(16, TILE_VALUES // k)
+    step = max(16, frame.tile_values // k)
     rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
     return neighbours, gaps

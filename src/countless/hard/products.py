@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.hard.neighbours import TILE_VALUES
 from countless.hard.sketch import few_directions, look, with_rest
 from countless.rows import Block, Frame
 
@@ -57,7 +56,8 @@ class Products:
         All tiles share the room of one. Room of its own would be mapped anew for each, which costs
         as much as the product where memory is given back at once, as on Dask's workers.
         """
-        step = max(LEAST_TILE_ROWS, TILE_VALUES // max(1, len(self.slope)))
+        step = self.frame.tile_values // max(len(self.slope), self.frame.n_features, 1)
+        step = max(LEAST_TILE_ROWS, step)
         room = None
         if not self.frame.is_sparse:
             room = np.empty((min(step, len(ids)), len(self.slope)), dtype=self.slope.dtype)

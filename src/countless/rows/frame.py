@@ -21,6 +21,8 @@ from countless.rows.inplace import chunks, keep, resize
 # Whole numbers below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
+# Values computed at once: as many as fit the cache, or one for so many bytes of the table.
+MOST_TILE_VALUES, LEAST_TILE_VALUES, TILE_ROOM = 2**17, 2**13, 64
 
 
 class Summary(NamedTuple):
@@ -107,6 +109,11 @@ class Frame(NamedTuple):
     is_single: bool = False  # whether rows are float32, dense, of a size that float32 can square
 
     @property
+    def tile_values(self) -> int:
+        """How many values are computed at once: what fits the cache, fewer for a small table."""
+        return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // TILE_ROOM))
+
+    @property
     def by_differences(self) -> bool:
         """Whether rows are compared with centers by differences, or by a linear form."""
         return self.divergence.is_metric and not self.is_sparse
@@ -139,12 +146,16 @@ class Frame(NamedTuple):
         total = np.rint(weight[:, None] * points * (1.0 / self.step))
         return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
 
-    def means(self, summary: Summary, *, coarse: bool = False) -> np.ndarray:
+    def means(
+        self, summary: Summary, *, coarse: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the best center of each cluster, in the table's own coordinates.
 
         Coarse ones are as seen from the origin, in float32.
         """
-        means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
+        means = out
+        if means is None:
+            means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
         for part in chunks(means):
             seen = self.divergence.means(*self.floats(summary.take(part)))
             means[part] = seen if coarse else seen + self.origin

@@ -137,7 +137,9 @@ def weigh_block(block: Block, held, message, borrow) -> int:
         labels = np.zeros(block.n_rows, dtype=np.int32)
         add_rows(block.form, block.weight, labels, frame.scale, *sums)
     if frame.by_differences and frame.divergence.name == "sqeuclidean":
-        cost = frame.tile(block, np.arange(block.n_rows)).norm
+        ids = np.arange(block.n_rows)
+        parts = np.array_split(ids, 1 + len(ids) * frame.n_features // frame.tile_values)
+        cost = np.concatenate([frame.tile(block, part).norm for part in parts])
     else:
         cost = _own_costs(block, frame.divergence)
     return int(np.rint(block.weight * cost / cost_step).astype(np.int64).sum())
