@@ -94,7 +94,7 @@ def test_nothing_is_overwritten_unless_asked_and_nothing_old_is_left(run, tmp_pa
         (["halves.png", "--method", "graph", "--prior", "dp"], "--prior is for affinity"),
         (["halves.png", "--scale", "-1"], "scale must be a positive number; got -1.0"),
         (["halves.png", "--edge-weight", "nan"], "edge_weight must be a number from 0; got nan"),
-        (["halves.png", "--set", "penalty=1"], "Invalid parameter 'penalty'"),
+        (["halves.png", "--set", "penalty=1"], "affinity has no parameter 'penalty'"),
         (["halves.png", "--set", "damping=2"], "damping must be from 0 to below 1; got 2"),
     ],
     ids=lambda value: "" if isinstance(value, str) else "_".join(value),

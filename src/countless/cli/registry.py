@@ -148,6 +148,18 @@ SAMPLED = ("bicluster", "dp-mixture", "hdp-mixture")  # what has a posterior to 
 _WORDS = {"none": None, "true": True, "false": False}
 
 
+def check_names(name: str, given: Iterable[str], valid: Iterable[str]) -> None:
+    """Say which parameter a method does not have, and which it has."""
+    valid = list(valid)
+    for parameter in given:
+        if parameter not in valid:
+            close = get_close_matches(parameter, valid, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(
+                f"{name} has no parameter {parameter!r}; {hint}it has {', '.join(valid)}"
+            )
+
+
 def make_estimator(
     name: str, given: Mapping[str, Any], *, seed: int | None, jobs: int | None
 ) -> Any:
@@ -160,13 +172,7 @@ def make_estimator(
     """
     method = METHODS[name]
     valid = method.parameters()
-    for parameter in given:
-        if parameter not in valid:
-            close = get_close_matches(parameter, valid, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise InputError(
-                f"{name} has no parameter {parameter!r}; {hint}it has {', '.join(valid)}"
-            )
+    check_names(name, given, valid)
     parameters = dict(given)
     if "random_state" in valid:
         parameters.setdefault("random_state", seed)

@@ -166,7 +166,7 @@ def _find(
     from ..io.errors import InputError
     from ..io.table import counted
     from .progress import follow
-    from .registry import parse_settings
+    from .registry import check_names, parse_settings
 
     method, prior = options["method"], options["prior"]
     if prior is not None and method != "affinity":
@@ -179,9 +179,9 @@ def _find(
     with screen.step("superpixels", "cutting the picture into superpixels"):
         patches = cut_patches(image, options["superpixels"])
     n_patches = counted(patches.n, "superpixel")
-    made = make_method(
-        method, prior or "dp", patches.n, options["scale"], settings, options["seed"]
-    )
+    made = make_method(method, prior or "dp", patches.n, options["scale"], {}, options["seed"])
+    check_names(method, settings, made.estimator.get_params(deep=False))
+    made.estimator.set_params(**settings)
     screen.show(f"{Path(picture).name}: {_by(image.shape[:2])} pixels, {n_patches}")
     with screen.step("similarity", "comparing superpixels"):
         matrix = made.matrix(similarity(patches, **weights))
