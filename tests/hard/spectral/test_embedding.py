@@ -12,7 +12,7 @@ from countless.hard.spectral.embedding import k_means
 @pytest.mark.parametrize("block", [embedding.BLOCK, 100])
 def test_k_means_is_that_of_scikit_learn(block, monkeypatch):
     monkeypatch.setattr(embedding, "BLOCK", block)
-    rows = make_blobs(400, 3, centers=6, cluster_std=4.0, random_state=0)[0]
+    rows = make_blobs(400, 3, centers=6, cluster_std=4.0, random_state=0)[0] + 100
     weight = np.random.RandomState(0).uniform(0.1, 2, 400)
     for starts in (
         rows[:6],
