@@ -49,7 +49,6 @@ def run_page(page: Path) -> ModuleType:
     return module
 
 
-@pytest.mark.no_cover  # pages show what tests of their own go into
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
