@@ -25,8 +25,8 @@ RANDOM_NODES = 128
 RANDOM_LINKS = 5_000
 # Deviations beyond the usual that chance may go at one number of clusters.
 DEVIATIONS = 2.0
-# Of all numbers, a plateau must beat those of all random graphs but this share: if the graph was one
-# of them, that would happen about as often.
+# Of all numbers, a plateau must beat those of all random graphs but this share: if the graph was
+# one of them, that would happen about as often.
 LUCKY = 1 / 12
 # Links from a node to itself, or to the same node twice, are tied anew so many times.
 RETIES = 30
