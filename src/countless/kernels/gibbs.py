@@ -34,10 +34,15 @@ def draw_slot(
     sums,  # a place to work, (room,)
 ):
     """Draw the slot of a row; return it and the log of the summed weights."""
-    highest = -math.inf
+    highest, second, likeliest = -math.inf, -math.inf, 0
     for c in range(reach):
         weights[c] += opening if c == opened else join[sizes[c] - (c == own)]
-        highest = max(highest, weights[c])
+        if weights[c] > highest:
+            highest, second, likeliest = weights[c], highest, c
+        else:
+            second = max(second, weights[c])
+    if second - highest <= NEGLIGIBLE:  # as for most rows, and nothing is left to chance
+        return likeliest if forced < 0 else forced, highest
     total = 0.0
     for c in range(reach):
         below = weights[c] - highest
