@@ -50,6 +50,8 @@ def sweep(clusters, rows, labels, sizes, weights, draws):
     for i in range(rows.shape[0]):
         own = labels[i]
         kernels.log_predictive_row(clusters, n_clusters, rows, i, own, weights)
+        if math.isnan(weights[own]):
+            weights[own] = kernels.log_predictive_without(clusters, own, rows, i)
         highest = -math.inf
         for c in range(n_clusters):
             weights[c] += math.log(max(sizes[c] - (c == own), 1e-3))

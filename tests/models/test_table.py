@@ -67,6 +67,8 @@ def without(clusters, c, rows, i):
 @njit
 def of_row(clusters, n_clusters, rows, i, own, out):
     kernels.log_predictive_row(clusters, n_clusters, rows, i, own, out)
+    if own >= 0 and np.isnan(out[own]):
+        out[own] = kernels.log_predictive_without(clusters, own, rows, i)
 
 
 @given(data=st.data())

@@ -18,6 +18,7 @@ from countless.kernels.models import (
     log_marginals,
     log_marginals_together,
     log_predictive_row,
+    log_predictive_without,
     remove_row,
     set_statistics,
 )
@@ -72,6 +73,8 @@ def sweep_groups(
         reach = max(n_slots, opened + 1) if may_open else n_slots
         # Models are compiled for int64, which other kernels number clusters by.
         log_predictive_row(clusters, reach, rows, i, np.int64(own), density)
+        if own >= 0 and math.isnan(density[own]):
+            density[own] = log_predictive_without(clusters, np.int64(own), rows, i)
         highest, likeliest = -math.inf, 0
         for c in range(reach):
             if (sizes[c] > 0 or c == opened) and density[c] > highest:

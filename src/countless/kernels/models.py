@@ -34,8 +34,9 @@ def log_predictive(clusters, c, rows, i):
 def log_predictive_row(clusters, n_clusters, rows, i, own, out):
     """Fill ``out[c]`` with the log density of row ``i`` given each of the first clusters.
 
-    ``own`` is the cluster that has the row, whose other rows are then meant, or -1. This is where
-    a sampler spends its time, so that clusters lie side by side for it.
+    ``own`` is the cluster that has the row, whose other rows are then meant, or -1; NaN there
+    says that ``log_predictive_without`` is to be asked. This is where a sampler spends its time,
+    so that clusters lie side by side for it.
     """
     raise NotImplementedError("compiled code only")
 

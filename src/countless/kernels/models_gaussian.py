@@ -19,6 +19,7 @@ from countless.kernels.cholesky import (
     squared_lengths,
     update,
 )
+from countless.kernels.logs import log_of
 from countless.kernels.models_gaussian_marginals import (
     count_term,
     fill_tables,
@@ -33,7 +34,12 @@ LEAST_SHARE = 1e-7
 
 # Rows of so many columns that are visited one after another are looked at together, BLOCK at once.
 WIDE, BLOCK = 6, 64
+# Clusters lie side by side in places for a multiple of this, so that no loop over them has a rest.
+LANES = 8
+# What a number of rows adds to densities is kept for so many of them.
+SIZES = 8192
 
+_FAST = {"reassoc", "contract", "nsz"}
 _LOG_PI = math.log(math.pi)
 # What is kept for the predictive densities with all rows, and with one row less.
 _CONSTANT, _POWER, _RATIO, _CONSTANT_WITHOUT, _POWER_WITHOUT, _RATIO_WITHOUT, _LOG_DET = range(7)
@@ -49,17 +55,39 @@ class GaussianClusters(NamedTuple):
     prior: np.ndarray  # (3,) kappa0, nu0, log |Psi0|
     mean: np.ndarray  # (room, d)
     factor: np.ndarray  # (room, d, d), see cholesky.py
-    side_means: np.ndarray  # (d, room) the means, clusters side by side
-    side_factors: np.ndarray  # (d (d + 1) / 2, room) the factors, one over their diagonals
-    terms: np.ndarray  # (7, room)
+    side_means: np.ndarray  # (d, places) the means, clusters side by side
+    side_factors: np.ndarray  # (d (d + 1) / 2, places) the factors, one over their diagonals
+    terms: np.ndarray  # (7, places)
+    size_terms: np.ndarray  # (SIZES,) what numbers of rows add, NaN where it is not known yet
     changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
     block: np.ndarray  # (2 d + room, BLOCK) next rows, a place to work, and squared distances
     block_state: np.ndarray  # (2 + room,) int64: first row there, last row asked for, what is known
     work: np.ndarray  # (d,)
-    side_work: np.ndarray  # (d, room)
+    side_work: np.ndarray  # (d + 1, places)
 
 
-@njit(nogil=True, cache=True)
+class WideGaussianClusters(GaussianClusters):
+    """The same, of rows that are looked at BLOCK at once."""
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _size_term(clusters, n):
+    """Return what the number of rows alone adds to a log predictive density."""
+    place = int(n)
+    known = clusters.size_terms
+    if place < known.shape[0] and not math.isnan(known[place]):
+        return known[place]
+    d = clusters.mean.shape[1]
+    kappa = clusters.prior[0] + n
+    half = 0.5 * (clusters.prior[1] + n + 1.0)
+    term = math.lgamma(half) - math.lgamma(half - 0.5 * d)
+    term += 0.5 * d * (math.log(kappa / (kappa + 1.0)) - _LOG_PI)
+    if place < known.shape[0]:
+        known[place] = term
+    return term
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _set_terms(clusters, c):
     """Follow a change of the factor, the mean and the number of rows."""
     clusters.block_state[2 + c] = False
@@ -68,26 +96,27 @@ def _set_terms(clusters, c):
     kappa = clusters.prior[0] + n
     nu = clusters.prior[1] + n
     factor, side = clusters.factor, clusters.side_factors
-    log_det = 0.0
+    half_log_det, product = 0.0, 1.0
     place = 0
     for j in range(d):
+        pivot = factor[c, j, j]
         clusters.side_means[j, c] = clusters.mean[c, j]
-        log_det += math.log(factor[c, j, j])
-        side[place, c] = 1.0 / factor[c, j, j]
+        product *= pivot
+        if not 1e-100 < product < 1e100:  # as few logarithms as do not overflow
+            half_log_det += math.log(product)
+            product = 1.0
+        side[place, c] = 1.0 / pivot
         for i in range(j + 1, d):
             side[place + i - j, c] = factor[c, j, i]
         place += d - j
-    log_det *= 2.0
+    half_log_det += math.log(product)
     terms = clusters.terms
-    same = -0.5 * d * _LOG_PI - 0.5 * log_det
-    above = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * (nu - d + 1.0))
-    terms[_CONSTANT, c] = same + above + 0.5 * d * math.log(kappa / (kappa + 1.0))
+    terms[_CONSTANT, c] = _size_term(clusters, n) - half_log_det
     terms[_POWER, c] = 0.5 * (nu + 1.0)
     terms[_RATIO, c] = kappa / (kappa + 1.0)
-    terms[_LOG_DET, c] = log_det
+    terms[_LOG_DET, c] = 2.0 * half_log_det
     if n > 0.5:
-        above = math.lgamma(0.5 * nu) - math.lgamma(0.5 * (nu - d))
-        terms[_CONSTANT_WITHOUT, c] = same + above + 0.5 * d * math.log((kappa - 1.0) / kappa)
+        terms[_CONSTANT_WITHOUT, c] = _size_term(clusters, n - 1.0) - half_log_det
         terms[_POWER_WITHOUT, c] = 0.5 * (nu - 1.0)
         terms[_RATIO_WITHOUT, c] = kappa / (kappa - 1.0)
 
@@ -108,7 +137,7 @@ def _refresh(clusters, c):
     _set_terms(clusters, c)
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(nogil=True, cache=True, fastmath=_FAST)
 def _add_to_sums(sums, row, sign):
     d = row.shape[0]
     sums[0] += sign
@@ -185,7 +214,7 @@ def _log_predictive_after_removal(clusters, c, rows, i):
     return result
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _own_density(terms, c, count, squared):
     """Return the log density of a row given the others of its cluster, from that with the row.
 
@@ -206,26 +235,52 @@ def _log_predictive_without(clusters, c, rows, i):
     return density
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _squared_distances(means, factors, work, n_clusters, rows, i, out):
+@njit(nogil=True, cache=True, forceinline=True, fastmath=_FAST)
+def _squared_distances(means, factors, work, n, rows, i, out):
     """Solve the triangular systems of all clusters side by side."""
     d = rows.shape[1]
-    for c in range(n_clusters):
+    for c in range(n):
         out[c] = 0.0
     for j in range(d):
-        for c in range(n_clusters):
+        for c in range(n):
             work[j, c] = rows[i, j] - means[j, c]
     place = 0
     for j in range(d):
-        for c in range(n_clusters):
+        for c in range(n):
             solved = work[j, c] * factors[place, c]
             work[j, c] = solved
             out[c] += solved * solved
         place += 1
         for k in range(j + 1, d):
-            for c in range(n_clusters):
+            for c in range(n):
                 work[k, c] -= work[j, c] * factors[place, c]
             place += 1
+
+
+@njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+def _to_log_densities(terms, n, squared):
+    """Replace squared distances from clusters by log densities."""
+    for c in range(n):
+        log = log_of(1.0 + terms[_RATIO, c] * squared[c])
+        squared[c] = terms[_CONSTANT, c] - terms[_POWER, c] * log
+
+
+@njit(nogil=True, cache=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _log_densities_in_the_plane(means, factors, terms, n, rows, i, own, out):
+    """Find the log densities of a row of two columns; return its squared distance from its own.
+
+    All in one loop that fills one array: then several steps of it are taken at once.
+    """
+    x, y = rows[i, 0], rows[i, 1]
+    for c in range(n):
+        first = (x - means[0, c]) * factors[0, c]
+        second = (y - means[1, c] - first * factors[1, c]) * factors[2, c]
+        log = log_of(1.0 + terms[_RATIO, c] * (first * first + second * second))
+        out[c] = terms[_CONSTANT, c] - terms[_POWER, c] * log
+    c = max(own, 0)
+    first = (x - means[0, c]) * factors[0, c]
+    second = (y - means[1, c] - first * factors[1, c]) * factors[2, c]
+    return first * first + second * second
 
 
 @njit(nogil=True, cache=True)
@@ -281,20 +336,40 @@ def _distances_from_block(clusters, n_clusters, rows, i, out):
     return True
 
 
-@njit(nogil=True, cache=True)
+# Inlined, as is all that it calls: else every array of the clusters is counted up and down.
+@njit(nogil=True, cache=True, forceinline=True)
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    if rows.shape[1] < WIDE or not _distances_from_block(clusters, n_clusters, rows, i, out):
-        means, factors = clusters.side_means, clusters.side_factors
-        _squared_distances(means, factors, clusters.side_work, n_clusters, rows, i, out)
-    of_own = out[own] if own >= 0 else 0.0
-    terms = clusters.terms
+    d = rows.shape[1]
+    n_places = (n_clusters + LANES - 1) // LANES * LANES
+    means, factors, terms = clusters.side_means, clusters.side_factors, clusters.terms
+    found = clusters.side_work[d]
+    if d == 2:
+        of_own = _log_densities_in_the_plane(means, factors, terms, n_places, rows, i, own, found)
+    else:
+        _squared_distances(means, factors, clusters.side_work, n_places, rows, i, found)
+        of_own = found[max(own, 0)]
+        _to_log_densities(terms, n_places, found)
     for c in range(n_clusters):
-        ratio = terms[_RATIO, c]
-        out[c] = terms[_CONSTANT, c] - terms[_POWER, c] * math.log(1.0 + ratio * out[c])
+        out[c] = found[c]
     if own >= 0:
         out[own] = _own_density(terms, own, clusters.statistics[own, 0], of_own)
-        if math.isnan(out[own]):
-            out[own] = _log_predictive_after_removal(clusters, own, rows, i)
+
+
+@njit(nogil=True, cache=True)
+def _log_predictive_wide_row(clusters, n_clusters, rows, i, own, out):
+    d = rows.shape[1]
+    n_places = (n_clusters + LANES - 1) // LANES * LANES
+    terms, side_work = clusters.terms, clusters.side_work
+    found = side_work[d]
+    if not _distances_from_block(clusters, n_clusters, rows, i, found):
+        means, factors = clusters.side_means, clusters.side_factors
+        _squared_distances(means, factors, side_work, n_places, rows, i, found)
+    of_own = found[max(own, 0)]
+    _to_log_densities(terms, n_places, found)
+    for c in range(n_clusters):
+        out[c] = found[c]
+    if own >= 0:
+        out[own] = _own_density(terms, own, clusters.statistics[own, 0], of_own)
 
 
 @njit(nogil=True, cache=True)
@@ -304,15 +379,19 @@ def _log_marginal(clusters, c):
     return count_term(clusters, n) - spread
 
 
-models.implement(
-    GaussianClusters,
-    refresh=_refresh,
-    add_row=_add_row,
-    remove_row=_remove_row,
-    log_predictive=_log_predictive,
-    log_predictive_row=_log_predictive_row,
-    log_predictive_without=_log_predictive_without,
-    log_marginal=_log_marginal,
-    fill_tables=fill_tables,
-    log_marginals_together=log_marginals_together,
-)
+for _kind, _row in (
+    (GaussianClusters, _log_predictive_row),
+    (WideGaussianClusters, _log_predictive_wide_row),
+):
+    models.implement(
+        _kind,
+        refresh=_refresh,
+        add_row=_add_row,
+        remove_row=_remove_row,
+        log_predictive=_log_predictive,
+        log_predictive_row=_row,
+        log_predictive_without=_log_predictive_without,
+        log_marginal=_log_marginal,
+        fill_tables=fill_tables,
+        log_marginals_together=log_marginals_together,
+    )

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma
 
-from countless.kernels.models_gaussian import BLOCK, GaussianClusters
+from countless.kernels.models_gaussian import (
+    BLOCK,
+    LANES,
+    SIZES,
+    WIDE,
+    GaussianClusters,
+    WideGaussianClusters,
+)
 from countless.models import gaussian_hyper
 from countless.models.checks import columns_of, means_and_variances, numbers, per_column, refuse
 from countless.models.hyper import make_hyper
@@ -108,6 +115,7 @@ class BoundGaussian(BoundModel):
         stretch = np.exp(0.5 * value[d + 2 :])
         self.scale = self.base_scale * np.outer(stretch, stretch)
         self._pivots = np.diagonal(np.linalg.cholesky(self.scale)).copy()
+        self._size_terms = np.full(SIZES, np.nan)  # filled by whoever asks first
 
     def rows(self, X: Any) -> np.ndarray:
         """Return the rows seen from the mean of the data that the model was bound to."""
@@ -123,7 +131,9 @@ class BoundGaussian(BoundModel):
     def _room(self, room: int) -> GaussianClusters:
         d = self.n_features
         triangle = d * (d + 1) // 2
-        return GaussianClusters(
+        places = -(-room // LANES) * LANES
+        kind = WideGaussianClusters if d >= WIDE else GaussianClusters
+        return kind(
             statistics=np.zeros((room, self.width)),
             prior_mean=self.mean,
             prior_scale=self.scale,
@@ -131,14 +141,15 @@ class BoundGaussian(BoundModel):
             prior=np.array([self.strength, self.freedom, 2.0 * np.log(self._pivots).sum()]),
             mean=np.empty((room, d)),
             factor=np.zeros((room, d, d)),
-            side_means=np.empty((d, room)),
-            side_factors=np.empty((triangle, room)),
-            terms=np.zeros((7, room)),
+            side_means=np.zeros((d, places)),
+            side_factors=np.zeros((triangle, places)),
+            terms=np.zeros((7, places)),
+            size_terms=self._size_terms,
             changes=np.zeros(room, dtype=np.int64),
             block=np.empty((2 * d + room, BLOCK)),
             block_state=np.full(2 + room, -BLOCK, dtype=np.int64),
             work=np.empty(d),
-            side_work=np.empty((d, room)),
+            side_work=np.zeros((d + 1, places)),
         )
 
     def _posterior(self, statistics: np.ndarray):
