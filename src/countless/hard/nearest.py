@@ -112,6 +112,7 @@ class Nearest:
         # A local search goes on with its lists for a while if the clusters stay the same.
         if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
             self._lists = None
+        give_back()
         coarse = local and frame.is_single
         if coarse == self._coarse:
             drift = self._to_means(np.arange(self.n_clusters))
@@ -126,7 +127,6 @@ class Nearest:
     def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
         """Find each row's nearest center; each has moved so far since bounds were made."""
         rows, frame = self.rows, self.rows.frame
-        give_back()
         if self._lists is None:
             self._lists = list_neighbours(
                 rows, self.centers, local=local, bounded=self._bounded, parent=self._parent
@@ -223,6 +223,7 @@ class Nearest:
     def forget_lists(self) -> None:
         """Look for the centers around each center anew in the next pass."""
         self._lists = None
+        give_back()
 
     def keep(self) -> None:
         """Remember the labels."""

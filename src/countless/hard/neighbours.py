@@ -16,8 +16,9 @@ from countless.rows.inplace import chunks
 # pay.
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
-# Lists take at most one part in so many of the table's room.
+# Lists for exact passes take at most one part in so many of the table's room.
 LISTS_ROOM = 16
+# In more dimensions hardly any row is settled by them.
 FEW_DIMENSIONS = 32
 # Centers around their own that rows look at in a local pass.
 LOCAL_NEIGHBOURS = 32
@@ -34,7 +35,7 @@ class Lists(NamedTuple):
         """Return how far listed centers moved, rounded up; infinite where bounds do not speak."""
         moved = np.empty(self.neighbours.shape, dtype=np.float32)
         for column, listed in enumerate(self.neighbours.T):
-            moved[:, column] = drift[listed] * (1 + 1e-6)
+            moved[:, column] = np.minimum(drift[listed] * (1 + 1e-6), MOST)
         moved[self.fresh] = np.inf
         return moved
 
@@ -92,9 +93,9 @@ def neighbours_of(
             seen[part] = points if basis is None else look(points, basis)
     square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
     error = 4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max()
-    most = LOCAL_NEIGHBOURS if local else max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER))
-    room = rows.frame.n_bytes // (LISTS_ROOM * 8 * k)
-    listed = min(most, k - 1, max(4, room))
+    room = frame.n_bytes // (LISTS_ROOM * 8 * k)
+    most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
+    listed = min(LOCAL_NEIGHBOURS if local else most, k - 1)
     neighbours = np.empty((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
