@@ -41,9 +41,9 @@ from countless.rows.frame import Sums
 ROOM = 16
 # Splits are worth trying at these shares of the penalties, until there is one more global, or so
 # many times as many; passes after the merges that follow.
-BOLD, BOLDER = 0.7, 0.5
+BOLD, BOLDER = 0.65, 0.5
 BOLDER_FACTOR = 1.25
-VENTURE_PASSES = 4
+VENTURE_PASSES = 3
 
 
 class Cells(NamedTuple):
@@ -114,12 +114,16 @@ class Refiner:
         self.rounding = ROUNDING * rows.total_cost
         self.n_passes = 0
         self.tried: dict[tuple, Shared] = {}
+        self.priced: tuple[Shared | None, float] = None, np.inf
         self.adopt(labels.astype(np.int32, copy=False), int(labels.max()) + 1)
 
     @property
     def objective(self) -> float:
-        cost = self.rows.objective(self.state.summary, self.global_penalty)
-        return cost + self.local_penalty * np.count_nonzero(self.state.cell_rows)
+        if self.priced[0] is not self.state:  # moves that find nothing leave it as it was
+            cost = self.rows.objective(self.state.summary, self.global_penalty)
+            cost += self.local_penalty * np.count_nonzero(self.state.cell_rows)
+            self.priced = self.state, cost
+        return self.priced[1]
 
     def adopt(self, labels: np.ndarray, n_globals: int) -> None:
         """Take over a global for each row; globals without rows are forgotten."""
@@ -142,10 +146,10 @@ class Refiner:
         chosen = Chosen(state.used, np.empty_like(state.labels))
         unpaid, price = np.zeros_like(chosen.used), share * self.local_penalty
         choose(self.rows, self.starts, state.means, unpaid, price, chosen)
-        changed = not np.array_equal(chosen.labels, state.labels)
+        changed = (chosen.labels != state.labels).any()
         if changed:
             self.adopt(chosen.labels, state.n_globals)
-        return changed
+        return bool(changed)
 
     @unless_tried
     def merge(self) -> int:
