@@ -265,11 +265,12 @@ def _to_log_densities(terms, n, squared):
         squared[c] = terms[_CONSTANT, c] - terms[_POWER, c] * log
 
 
-@njit(nogil=True, cache=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+@njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _log_densities_in_the_plane(means, factors, terms, n, rows, i, own, out):
     """Find the log densities of a row of two columns; return its squared distance from its own.
 
-    All in one loop that fills one array: then several steps of it are taken at once.
+    All in one loop that fills one array: then several steps of it are taken at once. Fastmath would
+    take the logarithm apart, which counts on the order of its steps.
     """
     x, y = rows[i, 0], rows[i, 1]
     for c in range(n):
