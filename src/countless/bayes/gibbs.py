@@ -21,8 +21,6 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 }
 # Statistics follow rows that come and go; after so many sweeps they are summed afresh.
 SWEEPS_BEFORE_REFRESH = 100
-# Hyperparameters of the model hardly hold up the partition: they move after each second sweep.
-SWEEPS_BEFORE_HYPER = 2
 # Splits and merges that are tried after each sweep: more of them while a chain finds its way.
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 # Among rows without groups, one try less after each second sweep, down to these.
@@ -91,7 +89,7 @@ class PartitionChain:
         if self.believed.believed:
             sizes = self.partition.sizes
             self._set_prior(self.believed.update_parameters(self.prior, sizes, self.random))
-        if len(self._free) and self.n_swept % SWEEPS_BEFORE_HYPER == 0:
+        if len(self._free):
             self.move_hyper()
 
     def move_partition(self) -> None:
