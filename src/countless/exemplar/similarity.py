@@ -14,7 +14,9 @@ from countless._threads import Each, steps
 from countless.kernels.edges import Edges, break_ties
 
 # Entries of a similarity matrix that a thread computes at a time.
-TILE_ENTRIES = 2**18
+TILE_ENTRIES = 2**16
+# Rows enough to make a call of a function worth its preparation.
+LEAST_ROWS = 16
 # What equal similarities are shifted by, in least numbers of their type; see `prepare`.
 LEAST_SHIFT = 100
 # Rows whose squares are so many times those of their differences are moved to 0 first; other rows
@@ -79,7 +81,7 @@ def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
     def fill(first: int, last: int) -> None:
         values[first:last] = similarities(affinity, X, X[first:last]).T
 
-    each(fill, steps(n, max(1, TILE_ENTRIES // n)))
+    each(fill, steps(n, max(LEAST_ROWS, TILE_ENTRIES // n)))
     return values
 
 
