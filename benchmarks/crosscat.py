@@ -20,9 +20,9 @@ from harness import (
     ContestantFailed,
     Limits,
     machine,
-    markdown_table,
     print_parts,
     run_isolated,
+    say,
 )
 
 OURS = Contestant("countless", "crosscat_methods.py")
@@ -221,7 +221,7 @@ def cells_table(options):
                     apart = values - scores[title] if scores and method != "crosscat" else []
                     line[f"{title}: above CrossCat's"] = with_error(apart)
                 lines.append(line | {"CPU s": found["cpu"]})
-                print(markdown_table(lines[-1:]), file=sys.stderr, flush=True)
+                say(lines[-1])
     return lines
 
 

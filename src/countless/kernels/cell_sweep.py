@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, follow, lose
-from countless.kernels.gibbs import draw_slot
+from countless.kernels.gibbs import draw_slot, look_at
 from countless.kernels.models_cells import add_cells, remove_cells
 
 # A block of lagging clusters is this part of the rows since one opened.
@@ -74,19 +74,6 @@ def _draw_rows(
 
 
 @njit(nogil=True, cache=True)
-def _look_at(sizes):
-    """Return how many slots there are, how many have rows, and the lowest that has none."""
-    n_slots, n_clusters, empty = 0, 0, sizes.shape[0]
-    for c in range(sizes.shape[0] - 1, -1, -1):
-        if sizes[c] == 0:
-            empty = c
-        else:
-            n_clusters += 1
-            n_slots = max(n_slots, c + 1)
-    return n_slots, n_clusters, empty
-
-
-@njit(nogil=True, cache=True)
 def sweep_cells(
     blocks,  # IN and OUT
     lags,  # IN, whether clusters have the rows of a block at its end only
@@ -111,7 +98,7 @@ def sweep_cells(
         opening.shape[0] > 0,
     )
     weights, sums = np.empty(room), np.empty(room)
-    slots, log_chosen, since = _look_at(sizes), 0.0, i
+    slots, log_chosen, since = look_at(sizes), 0.0, i
     while i < rows.shape[0] and (slots[2] < room or not may_open):
         begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
         if lags:
@@ -130,7 +117,7 @@ def sweep_cells(
                 reach = min(max(slots[0], slots[2] + 1), room)
                 find_again(blocks, reach, rows, i, i - begin, own, weights)
             elif new != _STAYS:
-                slots = _look_at(sizes)
+                slots = look_at(sizes)
                 if lags:
                     since = end = i
                 else:

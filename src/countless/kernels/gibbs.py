@@ -21,6 +21,19 @@ NEGLIGIBLE = -40.0
 
 
 @njit(nogil=True, cache=True)
+def look_at(sizes):
+    """Return how many slots there are, how many have rows, and the lowest that has none."""
+    n_slots, n_clusters, empty = 0, 0, sizes.shape[0]
+    for c in range(sizes.shape[0] - 1, -1, -1):
+        if sizes[c] == 0:
+            empty = c
+        else:
+            n_clusters += 1
+            n_slots = max(n_slots, c + 1)
+    return n_slots, n_clusters, empty
+
+
+@njit(nogil=True, cache=True)
 def draw_slot(
     weights,  # IN and OUT (room,), log densities of a row in slots; then the log weights of these
     reach,  # IN, how many slots there are to choose from
@@ -80,13 +93,7 @@ def sweep(
     room = sizes.shape[0]
     may_open = opening.shape[0] > 0
     weights, sums = np.empty(room), np.empty(room)
-    n_slots, n_clusters, empty = 0, 0, room
-    for c in range(room - 1, -1, -1):
-        if sizes[c] == 0:
-            empty = c
-        else:
-            n_clusters += 1
-            n_slots = max(n_slots, c + 1)
+    n_slots, n_clusters, empty = look_at(sizes)
     log_chosen, log_foretold = 0.0, 0.0
     for visit in range(begin, order.shape[0]):
         if may_open and empty == room:
