@@ -1,10 +1,13 @@
-"""Arrays in the one form that kernels are compiled for.
+"""Arrays in the one form that kernels are compiled for, and handed on at no cost.
 
 numba compiles a kernel anew for arrays that are read-only or not C-ordered, and that takes longer
 than most fits. Models of a file that was mapped into memory have such arrays.
 """
 
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 
 def plain(array, dtype=None):
@@ -22,3 +25,30 @@ def plain(array, dtype=None):
     if type(array) is np.ndarray and array.flags.carray and dtype in (None, array.dtype):
         return array  # as mostly, and samplers ask often
     return np.require(array, dtype, ("C", "W", "E"))
+
+
+@intrinsic
+def borrowed(typing_context, clusters):
+    """Return a tuple of arrays, tuples of them, or numbers whose arrays are not counted.
+
+    Compiled code counts who holds an array, up and down by each call that it is handed to; for a
+    tuple of many arrays that takes longer than what is asked of them. A kernel that asks much of
+    a tuple borrows it from its caller, who holds the arrays, and returns none of them.
+    """
+
+    def generate(context, builder, signature, arguments):
+        return _uncounted(context, builder, signature.args[0], arguments[0])
+
+    return clusters(clusters), generate
+
+
+def _uncounted(context, builder, kind, value):
+    if isinstance(kind, types.Array):
+        array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for place, part in enumerate(kind.types):
+            own = _uncounted(context, builder, part, builder.extract_value(value, place))
+            value = builder.insert_value(value, own, place)
+    return value

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
+from countless.kernels.arrays import borrowed
 from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, follow, lose
 from countless.kernels.gibbs import draw_slot, look_at
 from countless.kernels.models_cells import add_cells, remove_cells
@@ -20,7 +21,6 @@ _LAGGING = 16
 _STAYS, _LOST = -1, -2
 
 
-# Arrays by themselves: numba counts references to each array of a tuple that it hands on.
 @njit(nogil=True, cache=True)
 def _draw_rows(
     density,  # IN (room, n_rows of the block)
@@ -91,6 +91,7 @@ def sweep_cells(
     Returns the row at which slots ran out, or the number of rows, and the log probability of what
     was chosen.
     """
+    blocks = borrowed(blocks)
     cells, density, room, may_open = (
         blocks.cells,
         blocks.density,

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from countless.kernels.arrays import borrowed
+
 
 def refresh(clusters, c):
     """Recompute what follows from ``clusters.statistics[c]``."""
@@ -127,8 +129,7 @@ def _named(answer, question, clusters_type):
     return answer
 
 
-# numba reads the names of arguments, so that each number of them needs a function of its own. They
-# are inlined: a call that is handed a tuple of arrays counts each of them up and down.
+# numba reads the names of arguments, so that each number of them needs a function of its own.
 def _register_for_cluster(question, clusters_type, answer):
     def forward(clusters, c):
         return answer(clusters, c)
@@ -141,7 +142,7 @@ def _register_for_cluster(question, clusters_type, answer):
 
 def _register_for_row(question, clusters_type, answer):
     def forward(clusters, c, rows, i):
-        return answer(clusters, c, rows, i)
+        return answer(borrowed(clusters), c, rows, i)
 
     @overload(question, inline="always")
     def choose(clusters, c, rows, i):
@@ -151,7 +152,7 @@ def _register_for_row(question, clusters_type, answer):
 
 def _register_for_clusters(question, clusters_type, answer):
     def forward(clusters, n_clusters, rows, i, own, out):
-        answer(clusters, n_clusters, rows, i, own, out)
+        answer(borrowed(clusters), n_clusters, rows, i, own, out)
 
     def one_by_one(clusters, n_clusters, rows, i, own, out):
         for c in range(n_clusters):

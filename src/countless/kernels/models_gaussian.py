@@ -150,7 +150,8 @@ def _add_to_sums(sums, row, sign):
         place += i + 1
 
 
-@njit(nogil=True, cache=True)
+# What a sweep asks is inlined: a call hands over every array of the clusters, 130 numbers.
+@njit(nogil=True, cache=True, forceinline=True)
 def _add_row(clusters, c, rows, i):
     d = rows.shape[1]
     kappa = clusters.prior[0] + clusters.statistics[c, 0]
@@ -168,7 +169,7 @@ def _add_row(clusters, c, rows, i):
     _set_terms(clusters, c)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _remove_row(clusters, c, rows, i):
     d = rows.shape[1]
     kappa = clusters.prior[0] + clusters.statistics[c, 0]
@@ -337,7 +338,6 @@ def _distances_from_block(clusters, n_clusters, rows, i, out):
     return True
 
 
-# Inlined, as is all that it calls: else every array of the clusters is counted up and down.
 @njit(nogil=True, cache=True, forceinline=True)
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
     d = rows.shape[1]
