@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
+from countless.bayes.crosscat.rounding import spread_rounding
 from harness import (
     Contestant,
     ContestantFailed,
@@ -199,6 +200,9 @@ def cells_table(options):
             print(f"{name}: no file {sets[name]} in {options.sets}", file=sys.stderr)
             continue
         cells, kinds = read_set(options.sets / sets[name])
+        # The density of rounded numbers has no bound, so that all get them spread over the steps.
+        numbers = [j for j, kind in enumerate(kinds) if kind == "number"]
+        cells = spread_rounding(cells, numbers, np.random.default_rng(options.seed))
         left, hidden = hide(cells, kinds, options.seed)
         spread = np.nanstd(left, axis=0)
         for noisy in (True,) if noise else (False, True):

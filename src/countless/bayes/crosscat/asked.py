@@ -45,13 +45,13 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
     # Those of the table that was fitted; a model from a file has none.
     _given: Any
     _table: Table
-    _rows: np.ndarray
+    _rows: np.ndarray  # what chains see: numbers that were rounded are spread
     _model: BoundCells
 
     def encoded_rows(self):
         """Return the table in numbers: those of categories are the places of sorted levels."""
         self._check_has_rows()
-        return self._rows + self._answers.model.origin
+        return self._answers.model.rows(self._table) + self._answers.model.origin
 
     def dependence(self):
         """Return how probable it is that two columns belong together.

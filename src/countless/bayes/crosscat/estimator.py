@@ -18,9 +18,11 @@ from countless.bayes.crosscat import questions
 from countless.bayes.crosscat.asked import Asked
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
+from countless.bayes.crosscat.rounding import spread_rounding
 from countless.bayes.crosscat.saved import Answers
 from countless.bayes.crosscat.table import column_places, holds_truth_values, read_table
 from countless.bayes.sampled import as_prior, schedule_of
+from countless.kernels.models_cells_marginals import NUMBER
 from countless.models import Columns
 from countless.priors.hyper import as_generator
 
@@ -134,8 +136,9 @@ class CrossCat(Asked):
         self._table = read_table(self, X, reset=True)
         self.column_names_ = self._table.columns
         self._model = Columns(self.models).bind(self._table)
-        self._rows = self._model.rows(self._table)
         random = as_generator(self.random_state)
+        numbers = np.flatnonzero(self._model.kind == NUMBER)
+        self._rows = spread_rounding(self._model.rows(self._table), numbers, random)
         row_prior = as_prior("row_prior", self.row_prior)
         column_prior = as_prior("column_prior", self.column_prior)
         self._chains = [
