@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from countless.bayes import chains
+from countless.bayes import chains, sampled
 from countless.cli import main
 from countless.cli.mixture import MODELS
 from countless.cli.progress import follow
@@ -120,3 +120,13 @@ def test_ctrl_c_keeps_the_draws_so_far(run, counts, tmp_path, monkeypatch):
     assert record["result"]["posterior"]["n_chains"] == 2
     assert 1 <= record["result"]["posterior"]["n_draws"] < 10**6
     assert (tmp_path / "o" / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("method", [("dp-mixture", "--model", "poisson"), ("crosscat",)])
+def test_chains_that_disagree_are_told_which_option_to_raise(run, counts, monkeypatch, method):
+    monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 0.5)
+    told = run("fit", counts, "--exclude", "site", "--method", *method, *FEW).stderr
+    assert "chains disagree on" in told
+    assert "raise --sweeps" in told
+    assert "n_sweeps" not in told
+    assert "resume" not in told

@@ -1,5 +1,6 @@
 """What ``fit`` adds for methods that draw clusterings: options, how sure they are, a picture."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,17 @@ def mixture_parameters(
             raise InputError(f"{parameter} is given twice, by --{option} and by --set")
         parameters[parameter] = options[option]
     return parameters
+
+
+def in_option_terms(message: str) -> str:
+    """Return what an estimator says about its chains in the words of the command.
+
+    Examples
+    --------
+    >>> in_option_terms("CrossCat's chains disagree; raise n_sweeps, or call resume()")
+    "CrossCat's chains disagree; raise --sweeps"
+    """
+    return re.sub(r"\bn_(sweeps|chains)\b", r"--\1", message.replace(", or call resume()", ""))
 
 
 def takes_raw_values(estimator: Any) -> bool:

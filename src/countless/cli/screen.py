@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from ..report.plain import printable
+from .mixture import in_option_terms
 
 # Warnings that are about code, not about data, and that no user can act on.
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
@@ -77,7 +78,7 @@ class Screen:
                 shown.stop()
             self.seconds[name] = round(time.perf_counter() - start, 4)
         for warning in caught:
-            self.warn(str(warning.message))
+            self.warn(in_option_terms(str(warning.message)))
 
     def show(self, *lines: RenderableType) -> None:
         """Print a part of the result for a person to read."""
