@@ -53,6 +53,26 @@ def test_fit_writes_the_clusters_of_rows_and_columns(table):
     again = run("fit", "table.csv", *SHORT, "--id", "who", "--force", "--json")
     assert json.loads(again.stdout)["result"]["columns"] == result["columns"]
     assert not (table / "o/blocks.png").exists()
+    labels = run("predict", "o/model.zip", "table.csv", "--id", "who")
+    assert labels.exit_code == 0, labels.output
+    assert labels.stdout == (table / "o/labels.csv").read_text()
+
+
+def test_new_rows_of_words_are_labelled_or_named(table):
+    lines = ["a,b,c,d", *["yes,yes,no,no", "no,no,yes,"] * 8]
+    (table / "words.csv").write_text("\n".join(lines) + "\n")
+    assert run("fit", "words.csv", *SHORT).exit_code == 0
+    (table / "new.csv").write_text("d,c,b,a\nno,,yes,yes\n,,,\n,yes,no,no\n")
+    done = run("predict", "o/model.zip", "new.csv")
+    assert done.exit_code == 0, done.output
+    labels = [line.split(",")[1] for line in done.stdout.splitlines()[1:]]
+    assert labels[0] == "0"
+    assert labels[2] == "1"
+    (table / "new.csv").write_text("d,c,b,a\nno,,yes,yes\n,,perhaps,\n")
+    done = run("predict", "o/model.zip", "new.csv")
+    assert done.exit_code == 2
+    assert "row 2, column 'b'" in done.stderr
+    assert "perhaps" in done.stderr
 
 
 @pytest.mark.parametrize(

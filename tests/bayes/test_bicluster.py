@@ -12,6 +12,8 @@ from countless import DPBiclustering
 from countless.bayes.bicluster.bundle import Bundle
 from countless.bayes.bicluster.cells import Cells
 from countless.bayes.bicluster.chain import BiclusterChain
+from countless.io.kinds import KINDS
+from countless.io.model_file import load_model, model_bytes, save_model
 from countless.kernels.gibbs import sweep
 from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
 from countless.priors import DirichletProcess, Gamma, PitmanYor
@@ -212,3 +214,45 @@ def test_bad_input_is_refused_by_name(model, X, message):
 def test_a_prior_must_be_one():
     with pytest.raises(ValueError, match="column_prior must be None or one of"):
         DPBiclustering(column_prior=2.0).fit(BINARY)
+
+
+@pytest.mark.parametrize("kind", ["words", "numbers", "truth values"])
+def test_a_saved_model_predicts_alike(tmp_path, kind):
+    random, row, column = planted(24, 12, 3)
+    ones = (row[:, None] + column) % 2
+    frame = pd.DataFrame(ones, columns=[f"c{j}" for j in range(12)])
+    if kind == "words":
+        frame = frame.replace({0: "no", 1: "yes"})
+    elif kind == "numbers":
+        frame = 50.0 + 9 * frame + random.normal(size=frame.shape)
+    else:
+        frame = frame == 1
+    frame = frame.mask(random.random(frame.shape) < 0.1)
+    model = DPBiclustering(n_chains=1, n_sweeps=10, random_state=0).fit(frame)
+    save_model(tmp_path / "model.zip", model)
+    again = load_model(tmp_path / "model.zip").estimator
+    assert model_bytes(again) == model_bytes(model)
+    assert np.array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert list(again.feature_names_in_) == list(frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("columns", lambda names: np.repeat(names[:1], len(names))),
+        ("column_labels_", lambda labels: labels + 1),
+        ("column_labels_", lambda labels: labels[1:]),
+        ("block_statistics_", lambda sums: sums[:, 1:]),
+        ("row_log_weights_", lambda weights: weights[1:]),
+        ("cell_hyper", lambda hyper: hyper[1:]),
+        ("cell_model", lambda name: "gaussian"),
+    ],
+)
+def test_a_changed_file_is_refused(name, change):
+    X = np.kron([[1.0, 0.0], [0.0, 1.0]], np.ones((4, 3)))
+    model = DPBiclustering(n_chains=1, n_sweeps=4, random_state=0).fit(X)
+    kind = KINDS["DPBiclustering"]
+    state = kind.state(model)
+    assert kind.check(model, state) == 6
+    with pytest.raises(ValueError, match=r"its |hyperparameters"):
+        kind.check(model, state | {name: change(state[name])})

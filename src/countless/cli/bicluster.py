@@ -16,6 +16,7 @@ def run_bicluster(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table, say which clusters both sides have, and write them down."""
+    from ..io.model_file import model_bytes
     from ..io.write import table_csv, write_directory
     from .run import FILES, run_record
     from .screen import to_json
@@ -30,6 +31,7 @@ def run_bicluster(
     files = {
         "labels.csv": table_csv([mixed.id or "row", "label"], [ids, map(str, rows.tolist())]),
         "columns.csv": table_csv(["column", "label"], [mixed.names, map(str, columns.tolist())]),
+        "model.zip": model_bytes(estimator),
     }
     if request.plot:
         with screen.step("plot", "drawing the blocks"):

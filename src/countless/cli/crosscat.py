@@ -111,7 +111,7 @@ def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
 
 
 class ColumnsAsTheyAre(NamedTuple):
-    """In the place of a preparation: what a saved CrossCat takes of a table, gaps and all."""
+    """In the place of a preparation: what some saved models take of a table, gaps and all."""
 
     names: list[str]
     words: set[str]
@@ -131,7 +131,7 @@ class ColumnsAsTheyAre(NamedTuple):
         from ..io.prepare import Prepared, check_columns
 
         if gaps is not None:
-            raise InputError("crosscat takes gaps as they are; leave out --gaps")
+            raise InputError("this model takes gaps as they are; leave out --gaps")
         check_columns(table, self.names)
         cells: Any = cells_of(table, self.names, self.words)
         return Prepared(cells, np.arange(table.n_rows), [])
@@ -139,14 +139,20 @@ class ColumnsAsTheyAre(NamedTuple):
 
 def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
     """Return what an estimator takes of a table, or None where that needs a preparation."""
+    from ..bayes.bicluster.estimator import DPBiclustering
     from ..bayes.crosscat.estimator import CrossCat
 
-    if not isinstance(estimator, CrossCat):
+    if isinstance(estimator, CrossCat):
+        blocks = estimator.answers().model.blocks
+        words = {j for block in blocks if block.levels is not None for j in block.columns}
+    elif isinstance(estimator, DPBiclustering):
+        levels = estimator.model_.blocks[0].levels
+        every = levels is not None and isinstance(levels[0], str)
+        words = set(range(estimator.n_features_in_)) if every else set()
+    else:
         return None
     names = [str(name) for name in estimator.column_names_]
-    blocks = estimator.answers().model.blocks
-    words = {names[j] for block in blocks if block.levels is not None for j in block.columns}
-    return ColumnsAsTheyAre(names, words)
+    return ColumnsAsTheyAre(names, {names[j] for j in words})
 
 
 def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:

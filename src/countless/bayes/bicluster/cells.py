@@ -77,7 +77,10 @@ class CellStatistics(NamedTuple):
 
 
 def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
-    """Return the cells of a table that are no gaps, or that a sparse table stores."""
+    """Return the cells of a table that are no gaps, or that a sparse table stores.
+
+    ``reset`` has the estimator remember the columns, as ``validate_data`` has it.
+    """
     if sp.issparse(X):
         X = validate_data(
             estimator,
@@ -88,13 +91,13 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
             ensure_all_finite="allow-nan",
         )
         values, row, column, shape = X.data, X.row, X.col, X.shape
+        names: list[Any] = list(range(shape[1]))
         seen = ~np.isnan(values)
         values, row, column = values[seen], row[seen].astype(int), column[seen].astype(int)
     else:
-        columns = [
-            _truth_as_numbers(cells) for cells in read_table(estimator, X, reset=reset).cells
-        ]
-        words = any(cells.dtype.kind != "f" for cells in columns)
+        names, cells = read_table(estimator, X, reset=reset)
+        columns = [_truth_as_numbers(each) for each in cells]
+        words = any(each.dtype.kind != "f" for each in columns)
         table = np.stack(columns, axis=1, dtype=object if words else np.float64)
         # NaN alone differs from itself.
         gap = np.equal(table, None) | (table != table)  # type: ignore[call-overload]
@@ -102,6 +105,8 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         values, shape = table[row, column], table.shape
     if not len(values):
         raise ValueError("X has no cell that is not a gap")
+    if reset:
+        estimator.column_names_ = names
     return Cells(values[:, None], row, column, shape)
 
 

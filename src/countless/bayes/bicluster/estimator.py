@@ -7,6 +7,8 @@ own; both partitions follow a prior (Murphy, Machine Learning: a Probabilistic P
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BiclusterMixin, ClusterMixin
@@ -19,6 +21,7 @@ from countless.bayes.bicluster.chain import BiclusterChain, BiclusterDraw
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.sampled import Sampled, as_prior, posterior_of
 from countless.models import BoundModel
+from countless.models.cells import BoundCells
 from countless.priors.hyper import as_generator
 
 
@@ -62,6 +65,8 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         The model of one cell, with the hyperparameters of the draw of highest joint density.
     n_iter_, converged_
         As in `DPMixture`; chains must agree on the number of clusters of columns, too.
+    column_names_ : list
+        The names of the columns, or their places where they have none.
     n_features_in_ : int
 
     See Also
@@ -167,8 +172,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         rows = cells.of_rows(self.column_labels_)
         bundle = Bundle(self.model_, self.n_column_clusters_, self.model_.tables(0))
         log_weights = bundle.log_predictive(rows, self.block_statistics_)
-        join = self.row_prior_.tables(len(self.row_labels_) + 1).join
-        return softmax(log_weights + join[np.bincount(self.row_labels_)], axis=1)
+        return softmax(log_weights + self.row_log_weights_, axis=1)
 
     def _store(
         self,
@@ -192,8 +196,9 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         self.n_column_clusters_ = int(self.column_labels_.max()) + 1
         self.n_iter_ = schedule.burn_in + len(draws[0]) * schedule.thin
         best = max((draw for chain in draws for draw in chain), key=lambda d: d.rows.log_joint)
-        self.model_ = model.with_hyper(best.rows.hyper)
-        self.row_prior_, self.column_prior_ = best.rows.prior, best.columns.prior
+        self.model_ = cast(BoundCells, model.with_hyper(best.rows.hyper))
+        join = best.rows.prior.tables(len(self.row_labels_) + 1).join
+        self.row_log_weights_ = join[np.bincount(self.row_labels_)]
         self.block_statistics_ = bound.of_blocks(self.row_labels_, self.column_labels_)
         self.block_means_ = self._means(cells)
         row, column = np.divmod(

@@ -9,7 +9,7 @@ import numpy as np
 
 from countless.bayes.crosscat.cells import SomeColumns
 from countless.bayes.crosscat.questions import DrawnTable, DrawnView
-from countless.bayes.crosscat.table import Table
+from countless.bayes.crosscat.table import Table, names_array
 from countless.kernels.models_cells_marginals import COUNT
 from countless.models import (
     Bernoulli,
@@ -72,8 +72,6 @@ def pack(answers: Answers) -> dict[str, np.ndarray]:
             levels[j] = [] if block.levels is None else block.levels.tolist()
     types = [sorted({type(level).__name__ for level in own}) for own in levels]
     for j, (name, own_types) in enumerate(zip(answers.names, types, strict=True)):
-        if type(name) is not type(answers.names[0]) or not isinstance(name, str | int):
-            raise ValueError(f"a file holds names of columns that are text, not {name!r}")
         if kinds[j] not in _MODELS or len(own_types) > 1 or not set(own_types) <= _TYPES.keys():
             what = " and ".join(own_types) or kinds[j]
             raise ValueError(f"a file cannot hold column {name!r}, which is of {what}")
@@ -84,7 +82,7 @@ def pack(answers: Answers) -> dict[str, np.ndarray]:
             views[m, view.part.columns] = v
     every = [view for table in mixtures for view in table.views]
     return {
-        "columns": np.array(answers.names),
+        "columns": names_array(answers.names),
         "kinds": np.array(kinds),
         "truth_values": answers.truth_values,
         "origins": model.origin,

@@ -74,6 +74,14 @@ def column_places(names: list[Any], asked: Any) -> np.ndarray:
     return np.array(places, dtype=np.int64)
 
 
+def names_array(names: list[Any]) -> np.ndarray:
+    """Return names of columns, or places, as files hold them; or say which they do not."""
+    for name in names:
+        if type(name) is not type(names[0]) or not isinstance(name, str | int):
+            raise ValueError(f"a file holds names of columns that are text, not {name!r}")
+    return np.array(names)
+
+
 def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
     """Return columns in the form that X has: its kind of data frame, or an array."""
     if isinstance(X, Table):

@@ -1,8 +1,10 @@
-"""Saved estimators of tables as they are: CrossCat."""
+"""Saved estimators of tables as they are: CrossCat and DPBiclustering."""
 
 from typing import Any
 
-from .kind import RAN, Kind, State
+import numpy as np
+
+from .kind import RAN, Kind, State, restore_attributes, sizes_of
 
 
 def _collect(estimator: Any) -> State:
@@ -42,6 +44,67 @@ _ARRAYS = {
     "together": "f",  # (n_columns, n_columns) how probably two columns share a view
 }
 
+_BLOCKS = {
+    "column_labels_": "i",  # (n_columns,)
+    "block_statistics_": "f",  # (n_clusters, n_column_clusters * width of a cell)
+    "row_log_weights_": "f",  # (n_clusters,)
+}
+
+
+def _collect_blocks(estimator: Any) -> State:
+    from ...bayes.crosscat.table import names_array
+    from ...models.named import MODELS
+    from ...models.saved import pack_model
+
+    model = type(estimator.model_.encoders[0])
+    packed = pack_model(estimator.model_)
+    if packed is None:
+        raise ValueError("a file cannot hold cells that are no plain values")
+    return {name: getattr(estimator, name) for name in (*_BLOCKS, *RAN)} | {
+        "columns": names_array(estimator.column_names_),
+        "named": hasattr(estimator, "feature_names_in_"),
+        "cell_model": next(name for name, made in MODELS.items() if made is model),
+        "cell_table": packed.table,
+        "cell_levels": packed.levels,
+        "cell_hyper": packed.hyper,
+    }
+
+
+def _cell_model(state: State) -> Any:
+    from ...bayes.bicluster.cells import CELL_MODELS
+    from ...models.named import MODELS
+    from ...models.saved import PackedModel, unpack_model
+
+    if not issubclass(MODELS.get(state["cell_model"], object), CELL_MODELS):
+        raise ValueError(f"its cell_model {state['cell_model']!r} is not one of cells")
+    packed = (state[f"cell_{part}"] for part in PackedModel._fields)
+    return unpack_model(state["cell_model"], PackedModel(*packed))
+
+
+def _check_blocks(estimator: Any, state: State) -> int:
+    shapes = {"columns": "d", "column_labels_": "d", "cell_table": "rc", "cell_hyper": "h"}
+    sizes = sizes_of(state, shapes | {"block_statistics_": "kw", "row_log_weights_": "k"})
+    if len(set(state["columns"].tolist())) < sizes["d"]:
+        raise ValueError("its columns are not all different")
+    parts = np.unique(state["column_labels_"])
+    if not np.array_equal(parts, np.arange(len(parts))):
+        raise ValueError("its column_labels_ are not the numbers of clusters")
+    if sizes["c"] != 1 or sizes["w"] != len(parts) * _cell_model(state).width:
+        raise ValueError("its block_statistics_ are not those of its cell_model")
+    return sizes["d"]
+
+
+def _restore_blocks(estimator: Any, state: State) -> None:
+    restore_attributes(estimator, {name: state[name] for name in (*_BLOCKS, *RAN)})
+    estimator.model_ = _cell_model(state)
+    estimator.column_names_ = state["columns"].tolist()
+    estimator.n_features_in_ = len(estimator.column_names_)
+    estimator.n_clusters_ = len(state["row_log_weights_"])
+    estimator.n_column_clusters_ = int(state["column_labels_"].max()) + 1
+    if state["named"]:
+        estimator.feature_names_in_ = np.array(estimator.column_names_, dtype=object)
+
+
 TABLES = (
     Kind(
         "countless.bayes.crosscat.estimator",
@@ -51,5 +114,19 @@ TABLES = (
         _check,
         _restore,
         _collect,
+    ),
+    Kind(
+        "countless.bayes.bicluster.estimator",
+        "DPBiclustering",
+        {
+            **_BLOCKS,
+            "columns": "Ui",  # (n_columns,) their names, or places
+            "cell_table": "f",  # (a few, 1) of a packed model
+            "cell_hyper": "f",
+        },
+        RAN | {"named": bool, "cell_model": str, "cell_levels": list},
+        _check_blocks,
+        _restore_blocks,
+        _collect_blocks,
     ),
 )
