@@ -35,6 +35,21 @@ def fit(job, cells, kinds):
     return model, time.process_time() - begin
 
 
+def timed_sweeps():
+    """Have chains note the CPU seconds of each sweep; return where."""
+    from countless.bayes.crosscat.chain import CrossCatChain
+
+    seconds, sweep = [], CrossCatChain.sweep
+
+    def timed(chain):
+        begin = time.process_time()
+        sweep(chain)
+        seconds.append(time.process_time() - begin)
+
+    CrossCatChain.sweep = timed
+    return seconds
+
+
 def guess(model, cells, column, hidden, levels):
     """Return the expected values of one column: the means, or the likeliest levels."""
     if hasattr(model, "impute"):
@@ -58,9 +73,9 @@ def main() -> None:
     job, cells, kinds, hidden = open_job(sys.argv[1])
     if job.get("warm"):  # compile, or load what was compiled, before the clock starts
         fit({**job, "n_chains": 1, "n_sweeps": 2}, cells[:40], kinds)
-    before = peak_megabytes()
+    sweeps, before = timed_sweeps(), peak_megabytes()
     model, cpu = fit(job, cells, kinds)
-    result = {"cpu": cpu, "extra": peak_megabytes() - before}
+    result = {"cpu": cpu, "extra": peak_megabytes() - before, "sweeps": sweeps}
     if job["method"] != "mixture":
         result["views"] = [chain[-1].tolist() for chain in model.posterior_.views]
     if hidden:
