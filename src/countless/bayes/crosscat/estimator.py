@@ -31,7 +31,7 @@ class CrossCat(Asked):
     """Find which columns of a table belong together, and how each set of them groups the rows.
 
     Takes numbers, categories, counts and truth values side by side, with gaps, which are integrated
-    out.
+    out. Equal numbers were rounded: chains see them spread over the least step between values.
 
     Parameters
     ----------
