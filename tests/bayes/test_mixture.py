@@ -122,8 +122,8 @@ def test_where_chains_start(init):
 def test_thinning_and_burn_in():
     fitted = DPMixture(n_chains=1, n_sweeps=11, burn_in=2, thin=3, random_state=0).fit(X)
     assert fitted.posterior_.labels.shape == (1, 3, 90)
-    every = DPMixture(n_chains=1, n_sweeps=11, burn_in=0, random_state=0).fit(X)
-    kept = every.posterior_.log_joint[:, [4, 7, 10]]
+    every = DPMixture(n_chains=1, n_sweeps=11, burn_in=2, random_state=0).fit(X)
+    kept = every.posterior_.log_joint[:, [2, 5, 8]]
     assert np.array_equal(fitted.posterior_.log_joint, kept)
 
 
@@ -182,7 +182,6 @@ def test_chains_end_where_they_agree():
 
 def test_when_chains_end_does_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 2.0)
-    monkeypatch.setattr(sampled, "AGREED_R_HAT", 2.0)
     monkeypatch.setattr(sampled, "FIRST_LOOK", 12)
     fitted = [DPMixture(random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)]
     one, two = (mixture.posterior_ for mixture in fitted)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from countless.bayes.collapsed import NO_TARGET, partition_of
+from countless.bayes.collapsed import NO_TARGET, Visits, partition_of
 from countless.bayes.gibbs import PartitionChain
 from countless.bayes.split_merge import split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
@@ -136,6 +136,56 @@ def kept(move, model, X, prior, n_draws):
         np.append(counts[often], counts[~often].sum()) for counts in (tally(after), exact * n_draws)
     )
     return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
+
+
+def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
+    model, X = MODELS["diagonal"]
+    model, prior = model.bind(X), PRIORS["dirichlet"]
+    rows = model.rows(X)
+    chain = PartitionChain(
+        model, prior, rows, np.zeros(6, int), np.random.default_rng(0), n_forgotten=20
+    )
+    draws = []
+    for n_before in range(2500):
+        chain.sweep()
+        if n_before >= 20:
+            draws.append(chain.partition.labels)
+    assert len(chain._sweep.keywords["visits"].order) > 6  # some rows are visited again
+    assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
+
+
+def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
+    visits = Visits(10, n_settling=6)
+    for n_before in range(20):
+        changed = np.zeros(10, dtype=bool)
+        changed[[0, 1]] = n_before < 3  # too early
+        changed[2] = n_before in (3, 5)
+        changed[3] = n_before == 4  # only once
+        changed[4] = n_before > 5  # too late
+        visits.note(changed)
+    np.testing.assert_array_equal(visits.order, [*range(10), *[2] * 8])
+
+
+def test_many_restless_rows_are_visited_as_often_as_is_affordable():
+    visits = Visits(10, n_settling=2)
+    for _ in range(2):
+        visits.note(np.arange(10) < 7)
+    assert len(visits.order) == 10  # one look is not enough to change twice
+    visits = Visits(10, n_settling=4)
+    for _ in range(4):
+        visits.note(np.arange(10) < 7)
+    np.testing.assert_array_equal(visits.order, [*range(10), *range(7), *range(7)])
+
+
+def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
+    """Which it would else try for long: a split finds one pair of halves of very many."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((600, 2))
+    model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(600)
+    rows = model.rows(X)
+    halves = partition_of(model, rows, np.arange(600) % 2)
+    joined = split_and_merge(halves, model, rows, tables, random, 6, settles=True)
+    assert len(joined.sizes) == 1
 
 
 @pytest.mark.slow

@@ -53,6 +53,11 @@ class Schedule(NamedTuple):
         """The sweeps after which the run may end."""
         return (*self.looks, self.n_sweeps)
 
+    @property
+    def n_forgotten(self) -> int:
+        """The sweeps of which nothing is kept, wherever the run ends."""
+        return self.ends[0] // 2 if self.halve else self.burn_in
+
     def keeps(self, sweep: int, end: int) -> bool:
         """Tell whether the state after a sweep, counted from 1, is kept of a run that ends there.
 

@@ -4,6 +4,10 @@ The state is a partition with the statistics of its clusters. A sweep draws the 
 given those of all others, with weight f(s + 1) / f(s) p(x | rows of the cluster) for a cluster of s
 others, f as in `countless.priors`, and f(1) h(k) p(x) for a new one (Murphy's algorithm 25.1,
 Neal's algorithm 3).
+
+Most rows stay where they are for good; where clusters overlap they come and go, and there a chain
+takes its time. So a sweep may visit such rows several times: which they are it learns while the
+chain settles, and then it is fixed, as it must be for the posterior to stay as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 NO_TARGET = np.empty(0, dtype=np.int32)
+# Rows that changed clusters in so many of the sweeps in which one looks are restless. Each of them
+# is visited so many times more, where these visits are at most so many times the number of rows.
+RESTLESS, MOST_VISITS, MOST_SHARE = 2, 8, 2
 
 
 class Partition(NamedTuple):
@@ -25,6 +32,34 @@ class Partition(NamedTuple):
     labels: np.ndarray  # (n_rows,) int32
     sizes: np.ndarray  # (n_clusters,) int64
     statistics: np.ndarray  # (n_clusters, width)
+
+
+class Visits:
+    """The rows that a sweep visits: all of them, and then the restless ones again.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+    n_settling : int
+        How many sweeps the chain settles; in the second half of them one looks.
+    """
+
+    def __init__(self, n_rows: int, n_settling: int) -> None:
+        self.order = np.arange(n_rows)
+        self._n_settling, self._n_swept = n_settling, 0
+        self._n_changes = np.zeros(n_rows, dtype=np.int64)
+
+    def note(self, changed: np.ndarray) -> None:
+        """Learn which rows a sweep gave to other clusters, a bool for each row."""
+        self._n_swept += 1
+        if self._n_settling // 2 < self._n_swept <= self._n_settling:
+            self._n_changes += changed
+        if self._n_swept == self._n_settling:
+            restless = np.flatnonzero(self._n_changes >= RESTLESS)
+            affordable = MOST_SHARE * len(changed) // max(1, len(restless))
+            again = np.tile(restless, min(MOST_VISITS, affordable))
+            self.order = np.concatenate([self.order, again])
 
 
 def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
@@ -39,13 +74,14 @@ def collapsed_sweep(
     rows: np.ndarray,
     tables: Tables,
     random: np.random.Generator,
+    visits: Visits | None = None,
 ) -> Partition:
-    """Draw the cluster of each row in turn, given all others."""
+    """Draw the cluster of each row in turn, given all others; of some of them several times."""
     labels = partition.labels.copy()
-    order = np.arange(len(rows))
+    order = np.arange(len(rows)) if visits is None else visits.order
     sizes, statistics = partition.sizes, partition.statistics
     visit = 0
-    while visit < len(rows):
+    while visit < len(order):
         room = 2 * len(sizes) + 6
         clusters = model.clusters(room, statistics)
         sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
@@ -53,6 +89,8 @@ def collapsed_sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, tables.join, tables.open, random
         )
         statistics = clusters.statistics
+    if visits is not None:
+        visits.note(labels != partition.labels)
     return without_gaps(labels, sizes, statistics)
 
 

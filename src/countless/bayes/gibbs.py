@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.bayes.collapsed import Partition, collapsed_sweep, partition_of
+from countless.bayes.collapsed import Partition, Visits, collapsed_sweep, partition_of
 from countless.bayes.split_merge import split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
 from countless.models import BoundModel
@@ -25,6 +26,8 @@ SWEEPS_BEFORE_REFRESH = 100
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 # Among rows without groups, one try less after each second sweep, down to these.
 FEWEST_TRIES = 3
+# A chain settles for so many sweeps, if so many are forgotten.
+SETTLING = 25
 
 
 class Draw(NamedTuple):
@@ -57,6 +60,9 @@ class PartitionChain:
         Whether splits and merges are tried after each sweep.
     sample_hyper : bool
         Whether hyperparameters of the model that were not given are drawn.
+    n_forgotten : int
+        Of how many sweeps nothing is kept. In the first of them the chain only looks for where it
+        belongs: see `split_and_merge` and `Visits`.
     """
 
     def __init__(
@@ -70,9 +76,13 @@ class PartitionChain:
         sampler: str = "collapsed",
         split_merge: bool = True,
         sample_hyper: bool = True,
+        n_forgotten: int = 0,
     ) -> None:
         self.model, self.believed, self.rows, self.random = model, prior, rows, random
+        self._n_settling = min(SETTLING, n_forgotten)
         self._sweep, self._split_merge = SWEEPS[sampler], split_merge
+        if sampler == "collapsed":
+            self._sweep = partial(collapsed_sweep, visits=Visits(len(rows), self._n_settling))
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self.n_swept = 0
         self.partition = partition_of(model, rows, labels)
@@ -101,7 +111,8 @@ class PartitionChain:
         self.partition = self._sweep(self.partition, *state)
         if self._split_merge:
             n_tries = max(FEWEST_TRIES, EARLY_TRIES - self.n_swept // 2)
-            self.partition = split_and_merge(self.partition, *state, n_tries)
+            settles = self.n_swept <= self._n_settling
+            self.partition = split_and_merge(self.partition, *state, n_tries, settles=settles)
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""

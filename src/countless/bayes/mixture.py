@@ -55,9 +55,9 @@ class DPMixture(SampledMixture):
         row.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
-        Sweeps of each chain in all. 'auto' goes on until the chains agree, R-hat of all that
-        ``converged_`` looks at being at most 1.05 (asked after 50 sweeps, 75, 112, ...), or for
-        1,000 sweeps; one chain, which has none to agree with, makes 200.
+        Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
+        means it (asked after 50 sweeps, 62, 77, ...), or for 1,000 sweeps; one chain, which has
+        none to agree with, makes 200.
     burn_in : int, default=None
         How many of the first are forgotten; by default half of all that were made.
     thin : int, default=1
@@ -275,6 +275,7 @@ class DPMixture(SampledMixture):
                 sampler=self.sampler,
                 split_merge=bool(self.split_merge),
                 sample_hyper=bool(self.sample_hyper),
+                n_forgotten=schedule.n_forgotten,
             )
             for generator in random.spawn(self.n_chains)
         ]

@@ -25,9 +25,8 @@ from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
 # Draws that predictive densities are averaged over.
 N_AVERAGED = 32
-# Chains whose R-hat is above this disagree; they run on until it is below the lower one.
+# Chains whose R-hat is above this disagree.
 HIGHEST_R_HAT = 1.1
-AGREED_R_HAT = 1.05
 # Chains that run until they agree are asked after so many sweeps, then after a quarter more,
 # and at last end. One chain has nothing to agree with.
 FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 50, 1.25, 1000, 200
@@ -157,7 +156,7 @@ def chains_agree(
     log_joint = np.array([[draw.log_joint for draw in chain] for chain in draws])
     n_clusters = np.array([[draw.labels.max() for draw in chain] for chain in draws])
     numbers = [n_clusters, log_joint, *parameters_of(draws).values()]
-    return all(diagnose(each).r_hat <= AGREED_R_HAT for each in numbers)
+    return all(diagnose(each).r_hat <= HIGHEST_R_HAT for each in numbers)
 
 
 def as_prior(name: str, prior: Any) -> PartitionPrior:

@@ -11,6 +11,10 @@ Half of the time the second is of another cluster, chosen by the square root of 
 clusters would multiply the posterior by, so that hopeless pairs are rare. The probability of the
 way back is at most 1, which refuses most merges before any row is looked at.
 
+A chain that settles, of which nothing is kept, joins two clusters more readily: it asks how
+probable they are as a split that begins with themselves. Halves of one cluster, which a split
+finds in one of many ways, would else stay apart for hundreds of sweeps.
+
 References
 ----------
 .. [1] S. Jain and R. M. Neal, "A split-merge Markov chain Monte Carlo procedure for the Dirichlet
@@ -38,6 +42,7 @@ class _Data(NamedTuple):
     rows: np.ndarray
     tables: Tables
     random: np.random.Generator
+    settles: bool
 
 
 class _Pieces(NamedTuple):
@@ -56,9 +61,11 @@ def split_and_merge(
     tables: Tables,
     random: np.random.Generator,
     n_tries: int,
+    *,
+    settles: bool = False,
 ) -> Partition:
     """Propose so many splits and merges, and take those that are accepted."""
-    data = _Data(model, rows, tables, random)
+    data = _Data(model, rows, tables, random, settles)
     marginals = model.log_marginal(partition.statistics)
     for _ in range(n_tries):
         move = _split if random.random() < 0.5 else _merge
@@ -81,7 +88,7 @@ def _split(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | No
     members = np.flatnonzero(old.labels == whole)
     others = members[members != i]
     j = others[data.random.integers(len(others))]
-    pieces = _share_out(data, i, j, members, None)
+    pieces = _share_out(data, i, j, members)
     own = data.model.log_marginal(pieces.statistics)
     joined = marginals[whole] - own.sum() + size[count] - size[pieces.sizes].sum()
     first = (pieces.statistics[0], pieces.sizes[0], own[0])
@@ -122,7 +129,12 @@ def _merge(data: _Data, old: Partition, marginals: np.ndarray) -> Partition | No
     partners = np.flatnonzero(old.labels == b)
     j = partners[data.random.integers(len(partners))]
     members = np.flatnonzero((old.labels == a) | (old.labels == b))
-    log_ratio += _share_out(data, i, j, members, old.labels == b).log_proposed
+    second = (old.labels == b).astype(np.int32)
+    if data.settles:
+        present = _Pieces(second, old.sizes[[a, b]], old.statistics[[a, b]], 0.0)
+        log_ratio += _scan(data, _rest(data, i, j, members), present).log_proposed
+    else:
+        log_ratio += _share_out(data, i, j, members, second).log_proposed
     if not log_mark < log_ratio:
         return None
     labels = old.labels.copy()
@@ -150,21 +162,30 @@ def _gains(data, old, marginals, own, piece) -> np.ndarray:
     return gains
 
 
-def _share_out(data: _Data, i, j, members: np.ndarray, second: np.ndarray | None) -> _Pieces:
+def _share_out(data: _Data, i, j, members: np.ndarray, second: np.ndarray = NO_TARGET) -> _Pieces:
     """Share out rows between i and j; in the last scan as ``second`` says, where it is given."""
-    model, rows, tables, random = data
-    rest = random.permutation(members[(members != i) & (members != j)])
-    side = np.full(len(rows), -1, dtype=np.int32)
+    rest = _rest(data, i, j, members)
+    side = np.full(len(data.rows), -1, dtype=np.int32)
     side[i], side[j] = 0, 1
-    statistics = model.statistics(rows[[i, j]], np.array([0, 1]))
-    sizes = np.ones(2, dtype=np.int64)
-    n_scans = 1 if random.random() < 0.5 else 2 + LAUNCH_SCANS
-    for scan in range(1, n_scans + 1):
-        forced = second is not None and scan == n_scans
-        target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
-        statistics, log_proposed = model.scan(
-            rows, rest, side, sizes, statistics, target, tables.join, random
-        )
+    statistics = data.model.statistics(data.rows[[i, j]], np.array([0, 1]))
+    pieces = _Pieces(side, np.ones(2, dtype=np.int64), statistics, 0.0)
+    if data.random.random() >= 0.5:
+        for _ in range(1 + LAUNCH_SCANS):
+            pieces = _scan(data, rest, pieces)
+    return _scan(data, rest, pieces, second)
+
+
+def _rest(data: _Data, i, j, members: np.ndarray) -> np.ndarray:
+    """Return the rows that go to i or to j, in random order."""
+    return data.random.permutation(members[(members != i) & (members != j)])
+
+
+def _scan(data: _Data, rest: np.ndarray, pieces: _Pieces, target=NO_TARGET) -> _Pieces:
+    """Draw the piece of each row in turn; ``side`` and ``sizes`` follow in place."""
+    model, rows, tables, random, _ = data
+    side, sizes, statistics, _ = pieces
+    state = (side, sizes, statistics, target)
+    statistics, log_proposed = model.scan(rows, rest, *state, tables.join, random)
     return _Pieces(side, sizes, statistics, log_proposed)
 
 

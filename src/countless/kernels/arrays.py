@@ -4,6 +4,8 @@ numba compiles a kernel anew for arrays that are read-only or not C-ordered, and
 than most fits. Models of a file that was mapped into memory have such arrays.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.core import cgutils
@@ -27,9 +29,8 @@ def plain(array, dtype=None):
     return np.require(array, dtype, ("C", "W", "E"))
 
 
-@intrinsic
-def borrowed(typing_context, clusters):
-    """Return a tuple of arrays, tuples of them, or numbers whose arrays are not counted.
+def _borrow(typing_context, clusters):
+    """Return a tuple of arrays, or of tuples of them, whose arrays are not counted.
 
     Compiled code counts who holds an array, up and down by each call that it is handed to; for a
     tuple of many arrays that takes longer than what is asked of them. A kernel that asks much of
@@ -42,13 +43,16 @@ def borrowed(typing_context, clusters):
     return clusters(clusters), generate
 
 
+borrowed: Any = intrinsic(_borrow)  # its type says that callers hand over the context
+
+
 def _uncounted(context, builder, kind, value):
     if isinstance(kind, types.Array):
         array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for place, part in enumerate(kind.types):
+        for place, part in enumerate(kind):
             own = _uncounted(context, builder, part, builder.extract_value(value, place))
             value = builder.insert_value(value, own, place)
     return value

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from countless.kernels.partitions import count_seated, seat_rows
-from countless.priors.base import PartitionPrior, check_count, check_sizes
+from countless.priors.base import PartitionPrior, Tables, check_count, check_sizes
 from countless.priors.hyper import (
     Beta,
     Gamma,
@@ -32,6 +33,18 @@ from countless.priors.hyper import (
     check_positive,
     draw_concentration,
 )
+
+
+def _log_size(sizes: np.ndarray, discount: float) -> np.ndarray:
+    return gammaln(sizes - discount) - gammaln(1 - discount)
+
+
+@lru_cache(maxsize=2)  # alpha changes with every sweep of a chain, and these do not
+def _size_tables(discount: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log weights of sizes up to n, and of joining clusters of less rows."""
+    sizes = np.arange(1, n + 1)
+    join = np.log(sizes[:-1] - discount)
+    return np.append(0.0, _log_size(sizes, discount)), np.append(-np.inf, join)
 
 
 class Restaurant(PartitionPrior):
@@ -58,7 +71,7 @@ class Restaurant(PartitionPrior):
     def log_size(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f, the weight of a cluster, for sizes from 1."""
         _, discount = self._known()
-        return gammaln(sizes - discount) - gammaln(1 - discount)
+        return _log_size(sizes, discount)
 
     def log_join(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f(s + 1) / f(s), the weight of joining a cluster of s rows, from 1."""
@@ -75,6 +88,12 @@ class Restaurant(PartitionPrior):
         weight = np.where((n_clusters == 0) & (alpha <= 0), 1.0, weight)
         with np.errstate(divide="ignore"):
             return np.log(weight)
+
+    def tables(self, n: int) -> Tables:
+        """Return the weights of sizes, of joining and of opening, for a sampler of n rows."""
+        n = check_count("n", n)
+        _, discount = self._known()
+        return Tables(*_size_tables(discount, n), self.log_open(np.arange(n)))
 
     def log_normalizer(self, n: int) -> float:
         """Return log Z, the sum of the weights of all partitions of n rows."""
