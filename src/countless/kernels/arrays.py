@@ -52,7 +52,7 @@ def _uncounted(context, builder, kind, value):
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for place, part in enumerate(kind):
+        for place, part in enumerate(kind.types):  # type: ignore[attr-defined]
             own = _uncounted(context, builder, part, builder.extract_value(value, place))
             value = builder.insert_value(value, own, place)
     return value
