@@ -82,11 +82,10 @@ def _show_pairs(screen: Any, names: list[str], dependence: Any) -> None:
 
 
 def _dependence_picture(estimator: Any) -> bytes:
-    from ..plot.dependence import DependenceDisplay
+    from ..plot.dependence import DependenceDisplay, figure_size
     from .picture import new_figure, png
 
-    side = min(3.2 + 0.13 * estimator.n_features_in_, 10.0)
-    figure = new_figure(side + 0.9, side)
+    figure = new_figure(*figure_size(estimator.column_names_))
     DependenceDisplay.from_estimator(estimator, ax=figure.add_subplot())
     return png(figure)
 

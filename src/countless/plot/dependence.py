@@ -74,9 +74,7 @@ class DependenceDisplay:
 
     def plot(self, *, ax: Any = None) -> DependenceDisplay:
         """Draw the heat map and keep what was drawn."""
-        n = len(self.names)
-        side = min(3.2 + 0.13 * n, 10.0)
-        ax = axes_for(ax, side + 0.9, side)
+        ax = axes_for(ax, *figure_size(self.names))
         self.ax_, self.figure_ = ax, ax.figure
         self.order_ = cluster_order(self.dependence, self.view_of)
         shown = self.dependence[np.ix_(self.order_, self.order_)]
@@ -89,9 +87,28 @@ class DependenceDisplay:
         bar.outline.set_visible(False)
         ax.tick_params(length=0, labelsize="small")
         ax.set_xticks([])  # in the same order
-        names = [str(self.names[j]) for j in self.order_] if n <= MOST_NAMES else []
-        ax.set_yticks(range(len(names)), names)
+        names = _shown(self.names)
+        ax.set_yticks(range(len(names)), [names[j] for j in self.order_[: len(names)]])
         return self
+
+
+def figure_size(names: Sequence) -> tuple[float, float]:
+    """Return a width and a height in inches at which a heat map of so many columns has room.
+
+    Examples
+    --------
+    >>> width, height = figure_size(["a", "b"])
+    >>> figure_size(["a", "a long name of a column"])[0] > width > height
+    True
+    """
+    side = min(3.2 + 0.13 * len(names), 10.0)
+    longest = max(map(len, _shown(names)), default=0)
+    return side + 0.9 + 0.08 * longest, side
+
+
+def _shown(names: Sequence) -> list[str]:
+    """Return names as they are drawn: none where there are too many."""
+    return [str(name) for name in names] if len(names) <= MOST_NAMES else []
 
 
 def view_numbers(estimator: Any) -> np.ndarray:
