@@ -366,7 +366,7 @@ def draw_crosscat() -> dict[str, Figure]:
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "crosscat.py"))
     table, names = example["glue"]()
     model = example["fit"](table)
-    dependence, views = new_figure(6.4, 3.4), new_figure(6.4, 4.2)
+    dependence, views = new_figure(5.6, 3.4), new_figure(6.4, 4.2)
     display = DependenceDisplay(model.dependence(), view_numbers(model), names)
     display.plot(ax=dependence.add_subplot())
     ViewsDisplay(model.encoded_rows(), model.views_, names).plot(figure=views)

@@ -78,7 +78,10 @@ class DependenceDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         self.order_ = cluster_order(self.dependence, self.view_of)
         shown = self.dependence[np.ix_(self.order_, self.order_)]
-        self.image_ = ax.imshow(shown, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        # Cells that had to be square would push names out of the picture.
+        self.image_ = ax.imshow(
+            shown, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto"
+        )
         for edge in np.flatnonzero(np.diff(self.view_of[self.order_])) + 0.5:
             ax.axhline(edge, color=CHOSEN, linewidth=0.8)
             ax.axvline(edge, color=CHOSEN, linewidth=0.8)
@@ -103,7 +106,7 @@ def figure_size(names: Sequence) -> tuple[float, float]:
     """
     side = min(3.2 + 0.13 * len(names), 10.0)
     longest = max(map(len, _shown(names)), default=0)
-    return side + 0.9 + 0.08 * longest, side
+    return side + 0.8 + 0.065 * longest, side
 
 
 def _shown(names: Sequence) -> list[str]:
