@@ -46,13 +46,14 @@ def fit(X, threads, **parameters):
     )
 
 
-def compile_search_of_many_clusters():
-    """Fit tables that have many clusters for their rows: the warm-up's few rows have not."""
+def compile_all_searches():
+    """Fit tables that have some clusters, and many, for their rows: the warm-up's may not."""
     rows = np.random.default_rng(0).standard_normal((600, 2))
     for kind in (np.float32, np.float64):
         DPMeans(1e-6, tol=1e-3).fit(rows.astype(kind))
+        DPMeans(0.3, refine=False).fit(rows.astype(kind))
 
 
 if __name__ == "__main__":
-    compile_search_of_many_clusters()
+    compile_all_searches()
     serve(fit)

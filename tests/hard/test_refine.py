@@ -259,7 +259,8 @@ def test_local_search_of_many_clusters_ends_exact(kind, shift):
     assert np.array_equal(threaded.cluster_centers_, model.cluster_centers_)
 
 
-def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(monkeypatch):
+@pytest.mark.parametrize("passes", [1, 4])
+def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(passes, monkeypatch):
     """Whatever bounds remember of passes, splits and merges before it."""
     listed = []
 
@@ -268,19 +269,21 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(mon
         return listed[-1]
 
     monkeypatch.setattr("countless.hard.nearest.list_neighbours", spy)
-    monkeypatch.setattr("countless.hard.nearest.PASSES_A_LIST", 1)
+    monkeypatch.setattr("countless.hard.nearest.PASSES_A_LIST", passes)
     monkeypatch.setattr("countless.hard.neighbours.LOCAL_NEIGHBOURS", 6)
-    X = np.random.RandomState(0).uniform(size=(3000, 3))
+    X = np.random.RandomState(0).uniform(size=(3000, 2))
     with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
         nearest = Nearest(rows)
-        nearest.start_from((X * 3).astype(np.int32) @ np.array([9, 3, 1], dtype=np.int32))
+        nearest.start_from((X[:, 0] * 40).astype(np.int32))  # centers have a long way to go
         refiner = Refiner(nearest, 0.5)
         for turn in range(12):
-            if turn % 3 == 1:
+            if turn % 6 == 1:
                 assert refiner.split(0.1, most=9) + refiner.merge() > 0
             own = nearest.labels.copy()
             nearest.settle(local=True)
-            around = np.column_stack([np.arange(nearest.n_clusters), listed[-1].neighbours])[own]
+            neighbours, gaps = listed[-1][:2]
+            around = np.column_stack([np.arange(nearest.n_clusters), neighbours])[own]
             distance = np.linalg.norm(X[:, None] - nearest.centers[around], axis=2)
+            distance[:, 1:][gaps[own, :-1] > 2 * distance[:, :1]] = np.inf  # known to be farther
             assert np.array_equal(nearest.labels, around[np.arange(3000), distance.argmin(axis=1)])
             nearest.drop_empty()

@@ -1,9 +1,18 @@
 """Arrays that change in place hold what a copy would."""
 
+import ctypes
+import mmap
+import sys
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from countless.rows import inplace
+
+
+class Sizes(ctypes.Structure):
+    _fields_: ClassVar = [("of", ctypes.c_size_t * 10)]
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +38,18 @@ def test_another_order(shape):
     expected = array[order]
     inplace.reorder(array, order)
     assert np.array_equal(array, expected)
+
+
+def test_what_grows_never_joins_what_the_allocator_keeps():
+    """glibc says how much is mapped for single arrays; copied ones are not once it has adapted."""
+    info = getattr(ctypes.CDLL(None), "mallinfo2", None) if sys.platform == "linux" else None
+    if info is None:
+        pytest.skip("the allocator does not tell")
+    info.restype = Sizes
+    array = inplace.growing((10, 100), np.float64)
+    before = info().of[4]
+    inplace.resize(array, 2000)
+    assert info().of[4] - before == pytest.approx(1990 * 100 * 8, abs=2 * mmap.PAGESIZE)
 
 
 def test_more_rows_are_zeros_and_fewer_are_the_first():

@@ -10,7 +10,7 @@ from countless import DPMeans
 from countless.hard.checks import open_table
 from countless.hard.divergence import get_divergence
 from countless.hard.micro import assign_to
-from countless.hard.neighbours import neighbours_of
+from countless.hard.neighbours import list_neighbours
 from countless.hard.products import Products
 from countless.rows import open_rows
 from countless.rows.cluster import well_cut
@@ -89,10 +89,11 @@ def test_bounds_in_few_directions_hold_where_centers_hardly_leave_them(outside):
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
-def test_sparse_centers_find_their_neighbours_at_any_scale(scale):
+def test_sparse_centers_find_their_neighbours_at_any_scale(scale, monkeypatch):
+    monkeypatch.setattr("countless.hard.neighbours.TILE_COLUMNS", 16)
     X = scale * two_groups(40)
     with open_rows(sp.csr_matrix(X), None, SQUARED) as rows:
-        neighbours, gaps = neighbours_of(rows, X, local=True)
+        neighbours, gaps, *_ = list_neighbours(rows, X, local=True)
     distance = cdist(X, X)
     assert (neighbours[:, 0] == np.argsort(distance, axis=1)[:, 1]).all()
     assert gaps[:, 0] == pytest.approx(np.sort(distance, axis=1)[:, 1], rel=0.05)

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from countless.hard.neighbours import Lists
 from countless.rows import Rows, Summary
 
 # Partners looked at for each cluster where the second order only estimates what a merge costs.
 PARTNERS = 8
 # Values that are held at once, and clusters that are compared with as many others.
-CHUNK_VALUES = 2**16
+CHUNK_VALUES = 2**14
 TILE = 256
 MANY_CLUSTERS = 1024
 
 
+# Other clusters around each, and how far off they are: the first of all clusters, the second, ...
+Listed = Iterable[tuple[np.ndarray, np.ndarray]]
+
+
 def profitable_merges(
-    rows: Rows, summary: Summary, limit: float, lists: Lists | None = None
+    rows: Rows, summary: Summary, limit: float, listed: Listed | None = None
 ) -> np.ndarray:
     """Return pairs of clusters that are each other's cheapest merge, if cheaper than the limit.
 
-    With ``lists`` of those around each cluster, its partners are looked for there only.
+    Where those around each cluster are ``listed``, its partner is looked for among them only.
 
     Merging such pairs at once, and again until none is left, gives the clusters of merging the
     cheapest pair one at a time: a merge never becomes cheaper by others elsewhere (exactly so for
     squared Euclidean distance).
     """
     frame = rows.frame
-    pairs = _candidate_pairs(rows, summary, lists)
+    pairs = _candidate_pairs(rows, summary, listed)
     a, b = pairs.T
     energy = frame.energy(summary)
     cost = np.empty(len(pairs))
@@ -47,10 +52,10 @@ def profitable_merges(
     return pairs[order[place]]
 
 
-def _candidate_pairs(rows: Rows, summary: Summary, lists: Lists | None) -> np.ndarray:
+def _candidate_pairs(rows: Rows, summary: Summary, listed: Listed | None) -> np.ndarray:
     """Return pairs (a, b), a < b, that are among the cheapest merges of a or of b."""
-    if lists is not None:
-        found = _listed(summary.weight, lists)
+    if listed is not None:
+        found = _cheapest_listed(summary.weight, listed)
     else:
         exact = rows.frame.divergence.name == "sqeuclidean"
         found = (_cheapest if exact else _cheap)(rows, summary)
@@ -58,11 +63,11 @@ def _candidate_pairs(rows: Rows, summary: Summary, lists: Lists | None) -> np.nd
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)
 
 
-def _listed(weight: np.ndarray, lists: Lists) -> np.ndarray:
+def _cheapest_listed(weight: np.ndarray, listed: Listed) -> np.ndarray:
     """Return each cluster with the partner in its list that is cheapest, as far as lists tell."""
     own = np.arange(len(weight))
     partner, least = own.copy(), np.full(len(weight), np.inf)
-    for other, gap in zip(lists.neighbours.T, lists.gaps.T, strict=False):
+    for other, gap in listed:
         cost = gap.astype(np.float64) ** 2 * (weight[other] / (weight + weight[other]))
         better = (cost < least) & (other != own)
         partner[better], least[better] = other[better], cost[better]
@@ -94,7 +99,8 @@ def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
             cost *= -2
             cost += np.einsum("ij,ij->i", other, other)
             cost += own_square
-            cost *= share[others] / (share[part, None] + share[others])
+            both = share[part, None] + share[others]
+            cost *= np.divide(share[others], both, out=both)
             if others == part:
                 np.fill_diagonal(cost, np.inf)
             best = cost.argmin(axis=1)

@@ -7,6 +7,8 @@ with every center, wherever the rows live.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +25,13 @@ from countless.kernels.assign import (
 )
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 from countless.rows import Block, Frame, Rows, Summary
-from countless.rows.inplace import chunks, give_back, growing, keep, reorder, resize
+from countless.rows.inplace import chunks, give_back, growing, inherit, keep, reorder, resize
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
 # Marks of rows, for a while: those far from all centers, or on the far side of a split.
 MARKS = {"marked": (np.bool_, False)}
-KEPT = {"kept": (np.int32, 0)}
+KEPT = "kept"  # the labels of before a venture
 # Passes for which a local search goes on with its lists: centers move away from them.
 PASSES_A_LIST = 4
 # The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
@@ -44,9 +46,7 @@ class Pass(NamedTuple):
     products: Products | None  # None where all rows look around their own center only
     drift: np.ndarray  # (n_clusters,) how far each center moved
     others: np.ndarray  # (n_clusters,) the farthest that any other center moved
-    neighbours: np.ndarray
-    gaps: np.ndarray
-    moved: np.ndarray  # (n_clusters, n_listed) how far the neighbours moved, in a local pass
+    lists: Lists
     local: bool
     forget: bool  # whether lower bounds hold no more
     penalty: float
@@ -71,6 +71,7 @@ class Nearest:
     """
 
     def __init__(self, rows: Rows, centers: np.ndarray | None = None):
+        give_back()  # what the first look at the table took
         self.rows = rows
         self.state = rows.hold(FIELDS)
         first = rows.frame.means(rows.whole) if centers is None else centers
@@ -112,6 +113,8 @@ class Nearest:
         # A local search goes on with its lists for a while if the clusters stay the same.
         if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
             self._lists = None
+        if not local and self._bounded is not None:  # then no bound will hold, and room is short
+            self._bounded = self._bounded[:, :0].copy()
         give_back()
         coarse = local and frame.is_single
         if coarse == self._coarse:
@@ -132,21 +135,18 @@ class Nearest:
                 rows, self.centers, local=local, bounded=self._bounded, parent=self._parent
             )
             self._list_passes = 0
+        lists, drift = self._lists, drift + self._moved
+        others = lists.farthest(drift) if local else _largest_of_others(drift)
+        if self._list_passes:
+            np.add(lists.slip, drift + others, out=lists.slip)
         self._list_passes += 1
-        drift = drift + self._moved
-        neighbours, gaps, fresh = self._lists
-        if local:
-            moved = self._lists.moved(drift)
-            others = moved.max(axis=1, initial=0.0).astype(np.float64)
-        else:
-            moved, others = np.empty((0, 0), dtype=np.float32), _largest_of_others(drift)
         forget = self._bounded is not None and not local
         products = None if local else Products(frame, self.centers)
         if np.isfinite(penalty):
             rows.extend(self.state, MARKS)
         message = Pass(
-            frame, frame.centers(self.centers), products, drift, others, neighbours, gaps, moved,
-            local, forget, penalty,
+            frame, frame.centers(self.centers), products, drift, others, lists, local, forget,
+            penalty,
         )  # fmt: skip
         answers = rows.run(assign_block, self.state, message, into=self.summary)
         computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
@@ -155,8 +155,8 @@ class Nearest:
         self.n_possible += rows.n_rows * self.n_clusters
         self._forget_moves()
         if local:
-            fresh.fill(False)
-            self._bounded = neighbours
+            lists.unmark()
+            self._bounded = lists.neighbours
         return n_far
 
     def open(self, order: str, seed: int, penalty: float) -> None:
@@ -227,23 +227,29 @@ class Nearest:
 
     def keep(self) -> None:
         """Remember the labels."""
-        self.rows.extend(self.state, KEPT)
+        self.rows.extend(self.state, {KEPT: (np.min_scalar_type(self.n_clusters - 1), 0)})
         self.rows.run(keep_block, self.state, None, data=False)
 
     def take_back(self, n_clusters: int) -> None:
         """Go back to the labels remembered, of so many clusters."""
         self.rows.run(take_back_block, self.state, None, data=False)
+        self.forget_kept()
         self._restart(n_clusters)
 
     def forget_kept(self) -> None:
         """Forget the labels remembered."""
-        self.rows.release(self.state, KEPT)
+        self.rows.release(self.state, [KEPT])
+
+    def forget_marks(self) -> None:
+        """Forget which rows were marked."""
+        self.rows.release(self.state, MARKS)
 
     def number_by_appearance(self) -> None:
         """Number clusters in the order in which rows that have weight first show them."""
         k = self.n_clusters
-        places = self.rows.run(first_rows_block, self.state, k)
-        order = np.argsort(np.min(places, axis=0), kind="stable")
+        places = Places.of_nothing(k)
+        self.rows.run(first_rows_block, self.state, None, into=places)
+        order = np.argsort(places.first, kind="stable")
         number = np.empty(k, dtype=np.int32)
         number[order] = np.arange(k)
         self.rows.run(relabel_block, self.state, number, data=False)
@@ -276,7 +282,9 @@ class Nearest:
         self._moved = self._moved[ancestor]
         self._parent = place[self._parent[ancestor]]
         if self._bounded is not None:
-            self._bounded = place[self._bounded[ancestor]]
+            inherit(self._bounded, ancestor)
+            for part in chunks(self._bounded):
+                self._bounded[part] = place[self._bounded[part]]
         self._lists = None
 
     @property
@@ -300,6 +308,26 @@ class Nearest:
         return step
 
 
+class Places(NamedTuple):
+    """Where clusters first show."""
+
+    first: np.ndarray  # (n_clusters,)
+
+    @classmethod
+    def of_nothing(cls, n_clusters: int) -> Places:
+        return cls(np.full(n_clusters, np.iinfo(np.int64).max))
+
+    def maker(self) -> Callable[[], Places]:
+        return partial(Places.of_nothing, len(self.first))
+
+    def absorb(self, other: Places) -> None:
+        np.minimum(self.first, other.first, out=self.first)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.first.nbytes
+
+
 class Relabelling(NamedTuple):
     """New labels: by the old one, by the mark too, or for single rows."""
 
@@ -320,14 +348,13 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
     computed = 0
     if frame.divergence.is_metric:
         computed = filter_rows(
-            block.form, block.weight, message.form, message.drift, message.others,
-            message.neighbours, message.gaps, message.moved, 1 + CHEAP / frame.n_features,
-            message.local, penalty, labels, upper, lower, verdict,
+            block.form, block.weight, message.form, message.drift, message.others, *message.lists,
+            1 + CHEAP / frame.n_features, message.local, penalty, labels, upper, lower, verdict,
         )  # fmt: skip
     ids = np.flatnonzero(verdict == UNSETTLED)
     labels[ids] = -1
     if message.products is not None:
-        limit = np.full(len(ids), len(message.drift))
+        limit = np.full(len(ids), len(message.drift), dtype=np.int32)
         far = compare(block, held, ids, message.form, message.products, 0, limit, penalty)
         verdict[ids[far]] = FAR
     with borrow() as sums:
@@ -353,7 +380,7 @@ def open_block(block: Block, held, message, borrow) -> int:
     """Compare rows with the clusters opened before each; count those that join one."""
     frame, form, products, first, openers, order, seed = message
     key = openers.key_of(block, held, order, seed)
-    limit = np.empty(block.n_rows, dtype=np.int64)
+    limit = np.empty(block.n_rows, dtype=np.int32)
     count_before(key, block.start, openers.key, openers.row, limit)
     before = held["labels"].copy()
     compare(block, held, np.arange(block.n_rows), form, products, first, limit, np.inf)
@@ -376,7 +403,7 @@ def rehome_block(block: Block, held, message) -> None:
     """Give rows without a cluster, which have no weight, to the nearest."""
     form, products = message
     ids = np.flatnonzero(held["labels"] < 0)
-    limit = np.full(len(ids), len(products.slope))
+    limit = np.full(len(ids), len(products.slope), dtype=np.int32)
     compare(block, held, ids, form, products, 0, limit, np.inf)
 
 
@@ -397,11 +424,11 @@ def adopt_block(block: Block, held, message) -> None:
 
 
 def keep_block(block: Block, held, message) -> None:
-    held["kept"][:] = held["labels"]
+    held[KEPT][:] = held["labels"]
 
 
 def take_back_block(block: Block, held, message) -> None:
-    held["labels"][:] = held["kept"]
+    held["labels"][:] = held[KEPT]
 
 
 def forget_bounds(block: Block, held, message) -> None:
@@ -413,11 +440,10 @@ def largest_label(block: Block, held, message) -> int:
     return int(held["labels"].max())
 
 
-def first_rows_block(block: Block, held, n_clusters: int) -> np.ndarray:
-    """Return the place where each cluster first shows."""
-    first = np.full(n_clusters, np.iinfo(np.int64).max)
-    first_rows(held["labels"], block.weight, block.start, first)
-    return first
+def first_rows_block(block: Block, held, message, borrow) -> None:
+    """Note the place where each cluster first shows."""
+    with borrow() as places:
+        first_rows(held["labels"], block.weight, block.start, *places)
 
 
 def _largest_of_others(values: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from countless.hard.sketch import few_directions, look
 from countless.kernels.assign import MOST
 from countless.kernels.neighbours import mark_fresh, pick_neighbours
 from countless.rows import Rows
-from countless.rows.inplace import chunks
+from countless.rows.inplace import chunks, growing
 
 # Measuring one center costs about this many entries of a matrix product, so longer lists do not
 # pay.
@@ -20,6 +21,8 @@ MOST_NEIGHBOURS = 128
 LISTS_ROOM = 16
 # In more dimensions hardly any row is settled by them.
 FEW_DIMENSIONS = 32
+# Centers that are compared at once with others, at least, and with how many, at most.
+TILE_ROWS, TILE_COLUMNS = 16, 4096
 # Centers around their own that rows look at in a local pass.
 LOCAL_NEIGHBOURS = 32
 
@@ -27,21 +30,30 @@ LOCAL_NEIGHBOURS = 32
 class Lists(NamedTuple):
     """The centers around each center."""
 
-    neighbours: np.ndarray  # (n_clusters, n_listed)
+    neighbours: np.ndarray  # (n_clusters, n_listed) ~c if rows' bounds do not speak of c
     gaps: np.ndarray  # (n_clusters, n_listed + 1) the last column covers those that are not listed
-    fresh: np.ndarray  # (n_clusters, n_listed) whether rows' bounds do not speak of it
+    slip: np.ndarray  # (n_clusters,) how much nearer than that the listed ones may have come
 
-    def moved(self, drift: np.ndarray) -> np.ndarray:
-        """Return how far listed centers moved, rounded up; infinite where bounds do not speak."""
-        moved = np.empty(self.neighbours.shape, dtype=np.float32)
-        for column, listed in enumerate(self.neighbours.T):
-            moved[:, column] = np.minimum(drift[listed] * (1 + 1e-6), MOST)
-        moved[self.fresh] = np.inf
-        return moved
+    def farthest(self, drift: np.ndarray) -> np.ndarray:
+        """Return the farthest that a listed center moved; infinite if bounds do not speak of it."""
+        farthest = np.zeros(len(drift))
+        drift = np.append(drift, np.inf)
+        for listed in self.neighbours.T:
+            np.maximum(farthest, drift[np.maximum(listed, -1)], out=farthest)
+        return farthest
 
-    def merged(self, stays: np.ndarray, number: np.ndarray) -> Lists:
-        """Return the lists of the centers that stay, of which each then has another number."""
-        return Lists(number[self.neighbours[stays]], self.gaps[stays], self.fresh[stays])
+    def unmark(self) -> None:
+        """Say that rows' bounds speak of all neighbours."""
+        for part in chunks(self.neighbours):
+            listed = self.neighbours[part]
+            np.maximum(listed, ~listed, out=listed)
+
+    def columns(
+        self, centers: np.ndarray, number: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give some centers' first neighbours, by other numbers, with gaps; then the second."""
+        for listed, gap in zip(self.neighbours.T, self.gaps.T, strict=False):
+            yield number[listed[centers]], gap[centers]
 
 
 def list_neighbours(
@@ -52,35 +64,21 @@ def list_neighbours(
     bounded: np.ndarray | None = None,
     parent: np.ndarray | None = None,
 ) -> Lists:
-    """List the centers around each, coarse or not, for rows to look at.
+    """List the centers around each, coarse or not, nearest first, with distances rounded down.
 
-    Bounds speak of the ``bounded`` centers (None: of all), and of those whose parents they are.
-    """
-    neighbours, gaps = neighbours_of(rows, centers, local=local, blank=bounded is not None)
-    fresh = np.zeros(neighbours.shape, dtype=bool)
-    if local and bounded is not None:
-        mark_fresh(neighbours, bounded, parent, fresh)
-    return Lists(neighbours, gaps, fresh)
-
-
-def neighbours_of(
-    rows: Rows, centers: np.ndarray, *, local: bool, blank: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each center, coarse or not, the nearest others and their distances, rounded down.
-
-    The last column of the distances covers all centers that are not listed. With ``blank`` no
-    bound of any row is known.
+    Bounds speak of the ``bounded`` centers (None: of all), and of those whose parents they are. Of
+    ``bounded`` only the room is left.
     """
     frame, k = rows.frame, len(centers)
     if k == 1:
-        return np.empty((1, 0), dtype=np.int32), np.full((1, 1), np.inf, dtype=np.float32)
+        return _unlisted(1, np.inf)
     # Worth its k^2 products and comparisons only where rows far outnumber centers; more so where
     # the alternative is to compare all rows with all centers, if not in so many dimensions that
     # all centers are about as far from each other.
-    blank = blank and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
+    blank = bounded is not None and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
     worth = local or blank or k * k <= 16 * rows.n_rows
     if not (frame.divergence.is_metric and worth):
-        return np.empty((k, 0), dtype=np.int32), np.zeros((k, 1), dtype=np.float32)
+        return _unlisted(k, 0.0)
     # A local search may overlook a center, so it need not look so closely.
     kind = np.float32 if local else np.float64
     basis = few_directions(frame, centers) if local else None
@@ -96,17 +94,32 @@ def neighbours_of(
     room = frame.n_bytes // (LISTS_ROOM * 8 * k)
     most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
     listed = min(LOCAL_NEIGHBOURS if local else most, k - 1)
-    neighbours = np.empty((k, listed), dtype=np.int32)
+    if local and bounded is not None and bounded.shape == (k, listed):
+        neighbours = bounded
+    else:  # those of a local search outlive the centers of now
+        neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     def work(start, stop):
-        scores = (seen[start:stop] * kind(-2 * unit**-2)) @ seen.T
-        found = np.empty((stop - start, listed + 1), dtype=kind)
-        pick_neighbours(scores, square, start, neighbours[start:stop], found)
+        scaled = seen[start:stop] * kind(-2 * unit**-2)
+        nearest = np.empty((stop - start, listed), dtype=np.int32)
+        found = np.full((stop - start, listed + 1), np.inf, dtype=kind)
+        for first in range(0, k, TILE_COLUMNS):
+            scores = scaled @ seen[first : first + TILE_COLUMNS].T
+            pick_neighbours(scores, square, start, first, nearest, found)
+        if local and bounded is not None:
+            mark_fresh(nearest, bounded[start:stop], parent)
+        neighbours[start:stop] = nearest
         found += square[start:stop, None]
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(16, frame.tile_values // k)
+    step = max(TILE_ROWS, frame.tile_values // k)
     rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
-    return neighbours, gaps
+    return Lists(neighbours, gaps, np.zeros(k))
+
+
+def _unlisted(k: int, gap: float) -> Lists:
+    """Return lists of nothing, with a bound on how far off all other centers are."""
+    gaps = np.full((k, 1), gap, dtype=np.float32)
+    return Lists(np.empty((k, 0), dtype=np.int32), gaps, np.zeros(k))

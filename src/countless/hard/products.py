@@ -14,8 +14,8 @@ import numpy as np
 from countless.hard.sketch import few_directions, look, with_rest
 from countless.rows import Block, Frame
 
-# Rows enough to make a matrix product worth its preparation.
-LEAST_TILE_ROWS = 32
+# Rows enough to make a matrix product worth its preparation, and what one takes in any case.
+LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
 
 
 class Scores(NamedTuple):
@@ -56,8 +56,8 @@ class Products:
         All tiles share the room of one. Room of its own would be mapped anew for each, which costs
         as much as the product where memory is given back at once, as on Dask's workers.
         """
-        step = self.frame.tile_values // max(len(self.slope), self.frame.n_features, 1)
-        step = max(LEAST_TILE_ROWS, step)
+        values_a_row = max(len(self.slope), self.frame.n_features, LEAST_ROW_VALUES)
+        step = max(LEAST_TILE_ROWS, self.frame.tile_values // values_a_row)
         room = None
         if not self.frame.is_sparse:
             room = np.empty((min(step, len(ids)), len(self.slope)), dtype=self.slope.dtype)

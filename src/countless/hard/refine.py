@@ -48,8 +48,10 @@ BOLDER_SHARE = 0.1
 DEEP_FACTOR = 4
 DEEP_CLUSTERS = 256
 VENTURE_PASSES = 4
-# Halves take at most one part in so many of the table's room, in so many goes.
-HALVING_ROOM = 256
+# Clusters and halves of them take one part in so many of the table's room, if not in more than so
+# many goes; each half takes that of so many clusters.
+CLUSTER_ROOM = 16
+HALVING_ARRAYS = 8
 MOST_HALVINGS = 16
 # Rows settle while a pass gains this share of what a round must, and a smaller one at the end:
 # passes are cheap, and many small gains add up.
@@ -94,8 +96,9 @@ class Refiner:
         self.nearest.forget_lists()
         cluster, farthest = worth_halving(self.nearest, price, most)
         # Some clusters at a time where those of all would take much room.
-        room = max(1, self.frame.n_bytes // (HALVING_ROOM * 8 * self.frame.n_features))
-        at_once = max(room, -(-len(cluster) // MOST_HALVINGS))
+        room = self.frame.n_bytes // (CLUSTER_ROOM * 8 * self.frame.n_features)
+        room = (room - self.n_clusters) // HALVING_ARRAYS
+        at_once = max(1, room, -(-len(cluster) // MOST_HALVINGS))
         n_new = 0
         for at in range(0, len(cluster), at_once):
             part = slice(at, at + at_once)
@@ -126,7 +129,8 @@ class Refiner:
         label = np.arange(k, dtype=np.int32)
         heir = np.arange(k)
         while len(heir) > 1:
-            pairs = profitable_merges(self.rows, summary, self.penalty - self.rounding, lists)
+            listed = None if lists is None else lists.columns(heir, label)
+            pairs = profitable_merges(self.rows, summary, self.penalty - self.rounding, listed)
             if not len(pairs):
                 break
             kept, gone = pairs.T
@@ -138,7 +142,7 @@ class Refiner:
             number[gone] = number[kept]
             label, heir = number[label], heir[stays]
             summary.keep(stays)
-            lists = None if lists is None else lists.merged(stays, number)
+        lists = listed = None  # their room is wanted
         n_merged = k - len(heir)
         if n_merged:
             self.nearest.adopt(Relabelling(label), heir)
@@ -161,6 +165,7 @@ class Refiner:
             if not self.settle_rows(local=local):
                 break
         if self.objective < before - self.rounding:
+            self.nearest.forget_kept()
             return True
         self.nearest.take_back(n_before)
         return False
@@ -213,7 +218,7 @@ class Refiner:
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
-        self.nearest.forget_kept()
+        self.nearest.forget_marks()
         self.settle_rows()
         return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
 

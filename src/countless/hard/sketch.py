@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from countless.rows import Frame
-from countless.rows.inplace import chunks
+from countless.rows.inplace import chunks, give_back
 
 # Fewer centers than this are compared in all dimensions.
 MANY_CENTERS = 512
@@ -33,6 +33,7 @@ def few_directions(frame: Frame, centers: np.ndarray) -> np.ndarray | None:
     n_directions = int(np.count_nonzero(~outside))
     if FEWER * (n_directions + 1) > frame.n_features:
         return None
+    give_back()  # what finding them took
     return directions[:, -n_directions:]
 
 

@@ -33,17 +33,18 @@ def below(value):
 
 @njit(nogil=True, cache=True)
 def filter_rows(
-    rows, weight, centers, drift, others, neighbours, gaps, moved, slack, local, penalty,
+    rows, weight, centers, drift, others, neighbours, gaps, slip, slack, local, penalty,
     labels, upper, lower, verdict,
 ):  # fmt: skip
     """Settle the rows of a block that bounds or nearby centers can settle.
 
     Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is
     (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
-    t]``; the last column covers every center that is not listed. With ``local`` only listed centers
-    are looked at and bounded, and these moved by ``moved[c, t]``: infinite where bounds do not
-    speak of them. They are measured unless bounds put them ``slack`` times as far as the nearest,
-    in squares: that brings bounds up to date.
+    t]`` when these were listed, and no two have come nearer than that by more than ``slip[c]``; the
+    last column covers every center that is not listed. With ``local`` only listed centers are
+    looked at and bounded, and bounds do not speak of those that are listed as ``~c``. They are
+    measured unless bounds put them ``slack`` times as far as the nearest, in squares: that brings
+    bounds up to date.
 
     Returns how many divergences were computed. labels, upper, lower, verdict are # OUT.
     """
@@ -78,8 +79,11 @@ def filter_rows(
             runner_up = np.inf
             t = 0
             while t < listed and gaps[own, t] <= radius:
-                c = neighbours[own, t]
-                other = max(0.0, lower[i] - moved[own, t]) ** 2 if local else 0.0
+                c, other = neighbours[own, t], 0.0
+                if c < 0:
+                    c = ~c
+                elif local:
+                    other = max(0.0, lower[i] - drift[c]) ** 2
                 if not other > slack * best_value:
                     other = divergence(rows, i, centers, c)
                     computed += 1
@@ -92,7 +96,7 @@ def filter_rows(
                 t += 1
             clear = np.sqrt(runner_up)
             if t < listed or not local:
-                clear = min(clear, gaps[own, t] - reach)
+                clear = min(clear, gaps[own, t] - slip[own] - reach)
             if local and best != own:
                 clear = 0.0  # nothing is known of the centers around this one
             labels[i] = best

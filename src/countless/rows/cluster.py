@@ -9,7 +9,7 @@ with sums that are added up on the workers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -91,10 +91,10 @@ class ClusterRows(Rows):
             state.parts = self._map(_new, state.parts, sizes, [new] * len(sizes))
             state.fields |= new
 
-    def release(self, state: State, fields: Fields) -> None:
-        names = [name for name in fields if state.fields.pop(name, None)]
-        if names:
-            state.parts = self._map(_without, state.parts, [names] * len(self.spans))
+    def release(self, state: State, names: Iterable[str]) -> None:
+        gone = [name for name in names if state.fields.pop(name, None)]
+        if gone:
+            state.parts = self._map(_without, state.parts, [gone] * len(self.spans))
 
     def put(self, state: State, name: str, values: Any) -> None:
         if not is_dask(values):

@@ -77,7 +77,7 @@ class Rows(ABC):
         """Hold more for every row, unless it is held already."""
 
     @abstractmethod
-    def release(self, state: Any, fields: Fields) -> None:
+    def release(self, state: Any, names: Iterable[str]) -> None:
         """Hold these no more."""
 
     @abstractmethod
@@ -159,8 +159,8 @@ class ThreadedRows(Rows):
             if name not in state:
                 state[name] = self.allocate(dtype, fill)
 
-    def release(self, state: Held, fields: Fields) -> None:
-        for name in fields:
+    def release(self, state: Held, names: Iterable[str]) -> None:
+        for name in names:
             state.pop(name, None)
 
     def put(self, state: Held, name: str, values) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +11,7 @@ from functools import cache
 import numpy as np
 
 # Values that are moved at once.
-CHUNK_VALUES = 2**16
+CHUNK_VALUES = 2**13
 # Memory of this size is the system's own, never a part of what an allocator keeps.
 OWN_BYTES = 2**25 + 2**16
 
@@ -29,6 +30,12 @@ def growing(shape: tuple[int, ...], dtype) -> np.ndarray:
     pages that nothing is written to take no room.
     """
     array = np.empty(max(int(np.prod(shape)), OWN_BYTES // np.dtype(dtype).itemsize), dtype=dtype)
+    if advise := _of_libc("madvise"):
+        # NumPy asks for huge pages from the second page on, and Linux does not move pages of two
+        # kinds.
+        first = array.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+        n_bytes = array.ctypes.data + array.nbytes - first
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(n_bytes), mmap.MADV_HUGEPAGE)
     array.resize(shape, refcheck=False)
     array.fill(0)
     return array
@@ -37,6 +44,30 @@ def growing(shape: tuple[int, ...], dtype) -> np.ndarray:
 def resize(array: np.ndarray, n_rows: int) -> None:
     """Give an array that owns its values more rows, of zeros, or fewer."""
     array.resize((n_rows, *array.shape[1:]), refcheck=False)
+
+
+def inherit(array: np.ndarray, ancestor: np.ndarray) -> None:
+    """Let each row be what its ancestor was.
+
+    Where there are more than before, old ones must stay in their places; where there are fewer, in
+    their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array = np.array([3, 1, 2])
+    >>> inherit(array, np.array([0, 1, 2, 0]))
+    >>> array.tolist()
+    [3, 1, 2, 3]
+    """
+    before, n_rows = len(array), len(ancestor)
+    if n_rows > before:
+        resize(array, n_rows)
+    # No row is overwritten before those that come out of it have been.
+    parts = chunks(array, n_rows)
+    for part in reversed(parts) if n_rows > before else parts:
+        array[part] = array[ancestor[part]]
+    resize(array, n_rows)
 
 
 def keep(array: np.ndarray, stays: np.ndarray) -> None:
@@ -50,11 +81,7 @@ def keep(array: np.ndarray, stays: np.ndarray) -> None:
     >>> array.tolist()
     [3, 2]
     """
-    source = np.flatnonzero(stays)
-    # No row moves down, so none is overwritten before it has moved.
-    for part in chunks(array, len(source)):
-        array[part] = array[source[part]]
-    resize(array, len(source))
+    inherit(array, np.flatnonzero(stays))
 
 
 def reorder(array: np.ndarray, order: np.ndarray) -> None:
@@ -70,12 +97,11 @@ def give_back() -> None:
 
     glibc keeps what threads have freed for each of them, and the gaps that growing arrays leave.
     """
-    if trim := _trim():
+    if trim := _of_libc("malloc_trim"):
         trim(0)
 
 
 @cache
-def _trim() -> Callable[[int], int] | None:
-    if sys.platform != "linux":
-        return None
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+def _of_libc(name: str) -> Callable[..., int] | None:
+    """Return a function of the C library, on Linux and if it is there."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

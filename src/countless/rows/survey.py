@@ -11,6 +11,7 @@ from countless.kernels.statistics import add_rows
 from countless.rows.block import Block
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
 from countless.rows.home import Rows
+from countless.rows.inplace import chunks
 
 # About as many rows tell where the middle of the table is.
 SAMPLE_ROWS = 1024
@@ -121,9 +122,11 @@ def look_at_block(block: Block, held, message) -> Look:
     if not centred:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
-        place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
-        chosen = (hash_uniform(place, 0) * n_rows < SAMPLE_ROWS) & (block.weight > 0)
-        sample = X[chosen].astype(np.float64)
+        chosen = np.empty(block.n_rows, dtype=bool)
+        for part in chunks(chosen):
+            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
+            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return Look(
         low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
         float(block.weight.max(initial=0.0)), float(dearest), sample,
@@ -154,11 +157,17 @@ def _own_costs(block: Block, divergence) -> np.ndarray:
 
 def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
     """Return a number in (0, 1) for each position: the finaliser of splitmix64."""
-    state = position * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64)
+    state = position * np.uint64(0x9E3779B97F4A7C15)
+    state += np.uint64(seed % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+        state ^= state >> np.uint64(shift)
+        state *= np.uint64(factor)
     state ^= state >> np.uint64(31)
-    return ((state >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+    state >>= np.uint64(11)
+    uniform = state.astype(np.float64)
+    uniform += 0.5
+    uniform /= 2.0**53
+    return uniform
 
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
