@@ -114,7 +114,7 @@ def list_neighbours(
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(TILE_ROWS, frame.tile_values // k)
+    step = max(TILE_ROWS, 4 * frame.tile_values // (k * seen.itemsize))
     rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
     return Lists(neighbours, gaps, np.zeros(k))
 

@@ -31,11 +31,11 @@ def growing(shape: tuple[int, ...], dtype) -> np.ndarray:
     """
     array = np.empty(max(int(np.prod(shape)), OWN_BYTES // np.dtype(dtype).itemsize), dtype=dtype)
     if advise := _of_libc("madvise"):
-        # NumPy asks for huge pages from the second page on, and Linux does not move pages of two
-        # kinds.
+        # NumPy asks for huge pages from the second page on. Linux does not move pages of two kinds,
+        # and a huge one would take more room than what is in it.
         first = array.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
         n_bytes = array.ctypes.data + array.nbytes - first
-        advise(ctypes.c_void_p(first), ctypes.c_size_t(n_bytes), mmap.MADV_HUGEPAGE)
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(n_bytes), mmap.MADV_NOHUGEPAGE)
     array.resize(shape, refcheck=False)
     array.fill(0)
     return array

@@ -139,13 +139,18 @@ def weigh_block(block: Block, held, message, borrow) -> int:
     with borrow() as sums:
         labels = np.zeros(block.n_rows, dtype=np.int32)
         add_rows(block.form, block.weight, labels, frame.scale, *sums)
-    if frame.by_differences and frame.divergence.name == "sqeuclidean":
-        ids = np.arange(block.n_rows)
-        parts = np.array_split(ids, 1 + len(ids) * frame.n_features // frame.tile_values)
-        cost = np.concatenate([frame.tile(block, part).norm for part in parts])
-    else:
-        cost = _own_costs(block, frame.divergence)
-    return int(np.rint(block.weight * cost / cost_step).astype(np.int64).sum())
+    if not (frame.by_differences and frame.divergence.name == "sqeuclidean"):
+        return _in_steps(block.weight * _own_costs(block, frame.divergence), cost_step)
+    total = 0
+    for part in chunks(block.values):
+        cost = frame.tile(block, np.arange(part.start, part.stop)).norm
+        total += _in_steps(block.weight[part] * cost, cost_step)
+    return total
+
+
+def _in_steps(values: np.ndarray, step: float) -> int:
+    """Add up values, each rounded to a whole number of steps."""
+    return int(np.rint(values / step).astype(np.int64).sum())
 
 
 def _own_costs(block: Block, divergence) -> np.ndarray:
@@ -172,8 +177,14 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
-        columns = np.ascontiguousarray(X.T) if X.shape[1] <= NARROW else X.T
-        return columns.min(axis=1, initial=np.inf), columns.max(axis=1, initial=-np.inf)
+        if X.shape[1] > NARROW:
+            return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+        low, high = np.full(X.shape[1], np.inf, X.dtype), np.full(X.shape[1], -np.inf, X.dtype)
+        for part in chunks(X):
+            columns = np.ascontiguousarray(X[part].T)
+            np.minimum(low, columns.min(axis=1), out=low)
+            np.maximum(high, columns.max(axis=1), out=high)
+        return low, high
     # A column without a gap need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
