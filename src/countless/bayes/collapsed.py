@@ -48,7 +48,7 @@ class Visits:
     def __init__(self, n_rows: int, n_settling: int) -> None:
         self.order = np.arange(n_rows)
         self._n_settling, self._n_swept = n_settling, 0
-        self._n_changes = np.zeros(n_rows, dtype=np.int64)
+        self._n_changes = np.zeros(n_rows, dtype=np.uint8)
 
     def note(self, changed: np.ndarray) -> None:
         """Learn which rows a sweep gave to other clusters, a bool for each row."""
