@@ -22,7 +22,7 @@ from countless.rows.inplace import chunks, keep, resize
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
 # Values computed at once: as many as fit the cache, or one for so many bytes of the table.
-MOST_TILE_VALUES, LEAST_TILE_VALUES, TILE_ROOM = 2**17, 2**13, 128
+MOST_TILE_VALUES, LEAST_TILE_VALUES, TILE_ROOM = 2**17, 2**13, 32
 
 
 class Summary(NamedTuple):
