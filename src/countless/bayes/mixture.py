@@ -59,7 +59,8 @@ class DPMixture(SampledMixture):
         means it (asked after 50 sweeps, 62, 77, ...), or for 1,000 sweeps; one chain, which has
         none to agree with, makes 200.
     burn_in : int, default=None
-        How many of the first are forgotten; by default half of all that were made.
+        How many of the first are forgotten; by default half of all that were made. In up to 25
+        of them a chain settles, by moves that later ones must not make.
     thin : int, default=1
         After these, one sweep in so many is kept.
     loss : {'vi', 'binder'}, default='vi'
