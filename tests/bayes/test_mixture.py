@@ -1,5 +1,7 @@
 """DPMixture as its users meet it; that its draws are right is in test_mixture_exact.py."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
@@ -148,7 +150,11 @@ class Counter:
         return float(self.n)
 
     def record(self):
-        return self.n
+        return Counted(self.log_joint())
+
+
+class Counted(NamedTuple):
+    log_joint: float
 
 
 def stopped_after(n_passes, schedule):
@@ -167,7 +173,7 @@ def test_an_interruption_keeps_the_draws_so_far():
     with pytest.warns(ConvergenceWarning, match="stopped after .* of 1000000 sweeps"):
         draws = stopped_after(5, Schedule(10**6, 4, 2))
     assert len({len(chain) for chain in draws}) == 1
-    assert draws[0][:3] == [6, 8, 10]
+    assert draws[0][:3] == [(6,), (8,), (10,)]
     with pytest.raises(KeyboardInterrupt):
         stopped_after(5, Schedule(10**9, 10**9 - 1))
 
@@ -176,7 +182,7 @@ def test_chains_end_where_they_agree():
     schedule = Schedule(100, 50, 2, looks=(10, 20, 40), halve=True)
     chains = [Counter() for _ in range(3)]
     draws = run_chains(chains, schedule, agree=lambda draws: len(draws[0]) >= 5)
-    assert draws == [[12, 14, 16, 18, 20]] * 3
+    assert draws == [[(12,), (14,), (16,), (18,), (20,)]] * 3
     assert {chain.n for chain in chains} == {20}
 
 

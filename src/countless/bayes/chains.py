@@ -36,7 +36,10 @@ class Chain(Protocol):
         """Return the log density of the data and of everything that is drawn."""
 
     def record(self) -> Any:
-        """Return what is kept of the present state; later sweeps must not change it."""
+        """Return what is kept of the present state, with its ``log_joint``.
+
+        Later sweeps must not change it.
+        """
 
 
 class Schedule(NamedTuple):
@@ -83,9 +86,12 @@ class _Run:
         while True:
             self.chain.sweep()
             self.n_done += 1
-            passes.append((self.chain.log_joint(), self.chain.n_clusters))
             if self.schedule.keeps(self.n_done, end):
-                self._kept[self.n_done] = self.chain.record()
+                draw = self._kept[self.n_done] = self.chain.record()
+                log_joint = draw.log_joint
+            else:
+                log_joint = self.chain.log_joint()
+            passes.append((log_joint, self.chain.n_clusters))
             if self.n_done == end or time.monotonic() > limit:
                 return passes
 

@@ -22,12 +22,10 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 }
 # Statistics follow rows that come and go; after so many sweeps they are summed afresh.
 SWEEPS_BEFORE_REFRESH = 100
-# Splits and merges that are tried after each sweep: more of them while a chain finds its way.
-N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
-# Among rows without groups, one try less after each second sweep, down to these.
-FEWEST_TRIES = 3
-# A chain settles for so many sweeps, if so many are forgotten.
-SETTLING = 25
+# Splits and merges that are tried after each sweep.
+N_TRIES = 12
+# A chain settles for so many sweeps, if so many are forgotten, and tries more of them meanwhile.
+SETTLING, SETTLING_TRIES = 25, 24
 
 
 class Draw(NamedTuple):
@@ -110,8 +108,8 @@ class PartitionChain:
         state = (self.model, self.rows, self.tables, self.random)
         self.partition = self._sweep(self.partition, *state)
         if self._split_merge:
-            n_tries = max(FEWEST_TRIES, EARLY_TRIES - self.n_swept // 2)
             settles = self.n_swept <= self._n_settling
+            n_tries = SETTLING_TRIES if settles else N_TRIES
             self.partition = split_and_merge(self.partition, *state, n_tries, settles=settles)
 
     def move_hyper(self) -> None:

@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.bayes.gibbs import (
-    EARLY_SWEEPS,
-    EARLY_TRIES,
-    N_TRIES,
-    SWEEPS_BEFORE_REFRESH,
-    move_hyper,
-)
+from countless.bayes.gibbs import SWEEPS_BEFORE_REFRESH, move_hyper
 from countless.bayes.hdp_seating import (
     Believed,
     Concentrations,
@@ -29,6 +23,8 @@ from countless.models import BoundModel
 # Clusters of a few groups come and go slowly, by moves that cost less than the others of a sweep:
 # these are made so many times, with local clusters of so many rows of each group.
 N_PASSES, N_VISITS = 3, 2
+# Splits and merges that are tried after each sweep: more of them while a chain finds its way.
+N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 
 
 class SharedDraw(NamedTuple):

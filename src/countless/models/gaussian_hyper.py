@@ -76,7 +76,8 @@ def _move_mean(drawn, precisions, origin, hyper, places, value, rng) -> None:
     """Draw the prior mean, or some entries of it given the others: it is normal."""
     d = len(origin)
     strength, spread = math.exp(value[d]), hyper.spread[:d]
-    weighted = np.einsum("cij,ckj,ck->i", drawn.roots, drawn.roots, drawn.means, optimize=True)
+    turned = np.einsum("ckj,ck->cj", drawn.roots, drawn.means)
+    weighted = np.einsum("cij,cj->i", drawn.roots, turned)
     precision = np.diag(spread**-2.0) + strength * precisions
     pull = (hyper.center[:d] - value[:d]) / spread**2
     pull += strength * (weighted - precisions @ (value[:d] - origin))

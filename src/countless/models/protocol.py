@@ -17,15 +17,12 @@ from sklearn.base import BaseEstimator
 
 from countless.kernels import models as kernels
 from countless.kernels.arrays import plain
-from countless.kernels.gibbs import sweep
 from countless.models.hyper import Hyper, climb, sample_each
 
 # The room for tables of what counts add to log marginals; larger counts are computed.
 TABLE_VALUES, FEWEST_COUNTS = 2**22, 64
 # Sets of statistics whose predictive densities are found side by side.
 SETS_AT_ONCE = 64
-# Log weights of opening a cluster, where none may.
-_CLOSED = np.empty(0)
 
 
 class Model(BaseEstimator, ABC):
@@ -69,27 +66,10 @@ class ClusterModel(ABC):
         kernels.count_rows(clusters, plain(rows), labels.astype(np.int64))
         return clusters.statistics[0] if one else clusters.statistics
 
-    def scan(
-        self,
-        rows: np.ndarray,
-        order: np.ndarray,
-        labels: np.ndarray,
-        sizes: np.ndarray,
-        statistics: np.ndarray,
-        target: np.ndarray,
-        join: np.ndarray,
-        random: np.random.Generator,
-    ) -> tuple[np.ndarray, float]:
-        """Draw the clusters of some rows in turn, none of which opens; labels and sizes follow.
-
-        Returns the statistics of clusters then, and the log probability of what was drawn, which
-        must be the same when ``target`` leaves no choice.
-        """
-        clusters = self.clusters(len(statistics), statistics)
-        _, log_drawn, _ = sweep(
-            clusters, sizes, rows, order, 0, labels, target, join, _CLOSED, random
-        )
-        return clusters.statistics, log_drawn
+    def pieces(self, rows: np.ndarray, room: int) -> tuple[Any, Any]:
+        """Return empty clusters that scans share rows out to: for these, and for all else."""
+        clusters = self.clusters(room)
+        return clusters, clusters
 
     def log_marginal(self, statistics: np.ndarray) -> np.ndarray:
         """Return the log density of the rows behind each set of statistics, (..., width) to (...).

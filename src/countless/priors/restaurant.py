@@ -93,7 +93,8 @@ class Restaurant(PartitionPrior):
         """Return the weights of sizes, of joining and of opening, for a sampler of n rows."""
         n = check_count("n", n)
         _, discount = self._known()
-        return Tables(*_size_tables(discount, n), self.log_open(np.arange(n)))
+        opening = self.log_open(np.arange(n if discount else 1))  # or all weights are the same
+        return Tables(*_size_tables(discount, n), opening.repeat(1 if discount else n))
 
     def log_normalizer(self, n: int) -> float:
         """Return log Z, the sum of the weights of all partitions of n rows."""

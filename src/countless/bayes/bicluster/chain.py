@@ -36,6 +36,11 @@ class BiclusterDraw(NamedTuple):
     rows: Draw
     columns: Draw
 
+    @property
+    def log_joint(self) -> float:
+        """The log density of all that is drawn, and of the cells."""
+        return self.rows.log_joint
+
 
 class Side:
     """The clusters of the rows, or of the columns, and their prior."""

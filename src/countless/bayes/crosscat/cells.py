@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless.kernels.cell_blocks import BLOCK_ROWS, MOST_COUNTS, CellBlocks
-from countless.kernels.cell_sweep import sweep_cells
 from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import CATEGORY, COUNT
@@ -71,14 +70,10 @@ class SomeColumns(ClusterModel):
             places=np.empty(BLOCK_ROWS, dtype=np.uint64),
         )
 
-    def scan(self, rows, order, labels, sizes, statistics, target, join, random):
-        """Draw the clusters of some rows in turn, a block at a time."""
-        blocks = self.blocks(rows, len(statistics), statistics)
-        own, to = labels[order], target[order] if len(target) else target
-        state = (sizes, rows[order], 0, own, to, join, np.empty(0), random)
-        _, log_drawn = sweep_cells(blocks, True, *state)
-        labels[order] = own
-        return blocks.cells.statistics, log_drawn
+    def pieces(self, rows: np.ndarray, room: int) -> tuple[CellBlocks, CellClusters]:
+        """Return empty clusters in which scans share out rows, a block at a time."""
+        blocks = self.blocks(rows, room, self.empty(0))
+        return blocks, blocks.cells
 
     def rows(self) -> np.ndarray:
         """Return these columns of all rows."""

@@ -1,0 +1,314 @@
+"""Whole clusters split in two or joined; `countless.bayes.split_merge` says how and why."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from countless.kernels.arrays import borrowed
+from countless.kernels.cell_blocks import CellBlocks
+from countless.kernels.cell_sweep import sweep_cells
+from countless.kernels.gibbs import sweep
+from countless.kernels.models import add_row, clear, log_marginal, set_statistics
+
+# Scans between the first sharing out and the proposal, where it is not the proposal itself.
+LAUNCH_SCANS = 2
+# The room of clusters here: the two pieces of a cluster, and a place to work.
+ROOM, WORK = 3, 2
+_SPLIT, _MERGE, _ANEW = 0, 1, 2
+
+
+class State(NamedTuple):
+    """A partition, with room for more clusters, and places to work."""
+
+    rows: np.ndarray  # (n_rows, n_features)
+    labels: np.ndarray  # (n_rows,) int32
+    sizes: np.ndarray  # (room,) int64
+    statistics: np.ndarray  # (room, width)
+    marginals: np.ndarray  # (room,), log marginals of the clusters
+    order: np.ndarray  # (n_rows,) int64: a place to work
+    side: np.ndarray  # (n_rows,) int32: which piece has a row
+    target: np.ndarray  # (n_rows,) int32: which piece must have it
+    counts: np.ndarray  # (2,) int64: the rows of each piece
+    gains: np.ndarray  # (room,): what joining each cluster gains
+
+
+def scan(pieces, sizes, rows, order, side, target, join, random):
+    """Draw the piece of each row in turn; return the log probability of what was drawn."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(scan, inline="always")
+def _choose_scan(pieces, sizes, rows, order, side, target, join, random):
+    def one_by_one(pieces, sizes, rows, order, side, target, join, random):
+        begin, closed = np.int64(0), np.empty(0)  # a plain 0 would be a type of its own
+        return sweep(pieces, sizes, rows, order, begin, side, target, join, closed, random)[1]
+
+    def in_blocks(pieces, sizes, rows, order, side, target, join, random):
+        some = np.empty((order.shape[0], rows.shape[1]), dtype=rows.dtype)
+        own, to = np.empty(order.shape[0], np.int32), np.empty(order.shape[0], np.int32)
+        for place, row in enumerate(order):
+            own[place] = side[row]
+            for column in range(rows.shape[1]):
+                some[place, column] = rows[row, column]
+            if target.shape[0] > 0:
+                to[place] = target[row]
+        to = to[: min(to.shape[0], target.shape[0])]
+        for piece in range(pieces.untabled.shape[0]):
+            pieces.untabled[piece] = True
+        lags, begin, closed = np.bool_(True), np.int64(0), np.empty(0)
+        _, drawn = sweep_cells(pieces, lags, sizes, some, begin, own, to, join, closed, random)
+        for place, row in enumerate(order):
+            side[row] = own[place]
+        return drawn
+
+    return in_blocks if getattr(pieces, "instance_class", None) is CellBlocks else one_by_one
+
+
+@njit(nogil=True, cache=True)
+def _gather(
+    labels,  # IN (n_rows,)
+    a,  # IN
+    b,  # IN
+    without,  # IN, a row
+    out,  # OUT (n_rows,) int64
+):
+    """Fill the first places with the other rows of two clusters; return how many."""
+    n_found = 0
+    for i in range(labels.shape[0]):
+        if (labels[i] == a or labels[i] == b) and i != without:
+            out[n_found] = i
+            n_found += 1
+    return n_found
+
+
+@njit(nogil=True, cache=True)
+def _put_last(
+    values,  # IN and OUT, rows
+    labels,  # IN (n_rows,)
+    cluster,  # IN
+    size,  # IN, how many of the rows are of that cluster
+    random,  # IN
+):
+    """Put any row of a cluster behind the others, and shuffle these."""
+    last, before = values.shape[0] - 1, int(random.random() * size)
+    for place in range(last + 1):
+        if labels[values[place]] == cluster:
+            if before == 0:
+                values[last], values[place] = values[place], values[last]
+                break
+            before -= 1
+    for end in range(last - 1, 0, -1):
+        place = int(random.random() * (end + 1))
+        values[end], values[place] = values[place], values[end]
+
+
+@njit(nogil=True, cache=True)
+def _log_sum_of_roots(logs):
+    """Return the log of the sum of the square roots."""
+    highest, total = -math.inf, 0.0
+    for value in logs:
+        highest = max(highest, 0.5 * value)
+    if highest == -math.inf:
+        return highest
+    for value in logs:
+        total += math.exp(0.5 * value - highest)
+    return highest + math.log(total)
+
+
+@njit(nogil=True, cache=True)
+def _choose_partner(gains, log_sum, random):
+    """Choose a cluster by the square root of what joining it gains."""
+    chosen, mark = -1, random.random()
+    for c in range(gains.shape[0]):
+        if gains[c] > -math.inf and mark >= 0.0:
+            chosen = c
+            mark -= math.exp(0.5 * gains[c] - log_sum)
+    return chosen
+
+
+@njit(nogil=True, cache=True)
+def _join(
+    labels,  # IN and OUT (n_rows,)
+    sizes,  # IN and OUT (room,)
+    statistics,  # IN and OUT (room, width)
+    marginals,  # IN and OUT (room,)
+    a,  # IN
+    b,  # IN
+    k,  # IN, how many clusters there are
+):
+    """Give the rows of cluster b to a, and close the gap."""
+    for row in range(labels.shape[0]):
+        if labels[row] == b:
+            labels[row] = a
+        if labels[row] > b:
+            labels[row] -= 1
+    width = statistics.shape[1]
+    sizes[a] += sizes[b]
+    for w in range(width):
+        statistics[a, w] += statistics[b, w]
+    for c in range(b, k - 1):
+        sizes[c], marginals[c] = sizes[c + 1], marginals[c + 1]
+        for w in range(width):
+            statistics[c, w] = statistics[c + 1, w]
+
+
+@njit(nogil=True, cache=True)
+def _find_marginals(
+    clusters,  # a place to work
+    statistics,  # IN (n_sets, width)
+    own,  # IN, a set that is left out; or negative
+    more,  # IN (width,), which is added to each
+    out,  # OUT (n_sets,)
+):
+    """Find the log marginals of sets of statistics."""
+    for c in range(out.shape[0]):
+        if c != own:
+            set_statistics(clusters, WORK, statistics[c] + more)
+            out[c] = log_marginal(clusters, WORK)
+
+
+@njit(nogil=True, cache=True)
+def _find_gains(
+    together,  # IN (k,) log marginals of each cluster with the piece; OUT the gains
+    marginals,  # IN (room,)
+    sizes,  # IN (room,)
+    own,  # IN, the cluster that the piece is of, which is no partner
+    count,  # IN, the rows of the piece
+    marginal,  # IN, its log marginal
+    size,  # IN (n + 1,) log weights of sizes
+):
+    """Find the log of what joining a piece with each cluster would gain.
+
+    The weight of having one cluster less is left out.
+    """
+    for c in range(together.shape[0]):
+        together[c] -= marginals[c] + marginal
+        together[c] += size[sizes[c] + count] - size[sizes[c]] - size[count]
+    together[own] = -math.inf
+
+
+@njit(nogil=True, cache=True)
+def _begin(
+    clusters,  # OUT
+    state,  # IN and OUT
+    a,  # IN
+    b,  # IN
+    present,  # IN
+    i,  # IN
+    j,  # IN
+    rest,  # IN
+):
+    """Begin with the present clusters a and b, or with rows i and j alone."""
+    for piece in range(2):
+        cluster, row = (a, i) if piece == 0 else (b, j)
+        if present:
+            set_statistics(clusters, piece, state.statistics[cluster])
+            state.counts[piece] = state.sizes[cluster]
+        else:
+            clear(clusters, piece)
+            add_row(clusters, piece, state.rows, row)
+            state.counts[piece] = 1
+        state.side[row] = piece
+    for row in rest:
+        state.target[row] = state.labels[row] == b
+        state.side[row] = state.target[row] if present else -1
+
+
+@njit(nogil=True, cache=True)
+def split_and_merge(
+    pieces,  # a place for scans to work
+    clusters,  # its clusters, of ROOM
+    state,  # IN and OUT
+    k,  # IN, how many clusters there are
+    tables,  # IN: size, join and open, the log weights of the prior
+    n_tries,  # IN, for so many more clusters there must be room
+    launches,  # IN, the share of proposals that scans go before
+    settles,  # IN
+    random,  # IN, a numpy Generator
+):
+    """Propose so many splits and merges, and take those that are accepted.
+
+    Returns how many clusters there are then. All is in one place, as numba compiles what a function
+    calls once more for each of its callers, and scans are long.
+    """
+    pieces, clusters, state = borrowed(pieces), borrowed(clusters), borrowed(state)
+    labels, sizes, statistics, marginals = (
+        state.labels,
+        state.sizes,
+        state.statistics,
+        state.marginals,
+    )
+    size, counts, n = tables.size, state.counts, labels.shape[0]
+    nothing, own = np.zeros(statistics.shape[1]), np.empty(2)
+    _find_marginals(clusters, statistics, -1, nothing, marginals[:k])
+    for _ in range(n_tries):
+        kind = int((3 if settles else 2) * random.random())
+        i, log_mark = int(random.random() * n), math.log1p(-random.random())
+        a, b, gains, log_ratio = np.int64(labels[i]), k, state.gains[:k], 0.0
+        if kind == _SPLIT:
+            count = sizes[a]
+            if count < 2 or tables.open[k] == -math.inf:
+                continue
+        else:
+            _find_marginals(clusters, statistics, a, statistics[a], gains)
+            _find_gains(gains, marginals, sizes, a, sizes[a], marginals[a], size)
+            log_sum = _log_sum_of_roots(gains)
+            if log_sum == -math.inf:
+                continue
+            b = _choose_partner(gains, log_sum, random)
+            count = sizes[a] + sizes[b]
+            log_ratio = gains[b] - (tables.open[k - 1] - size[1])
+            log_ratio += math.log(sizes[b] / (count - 1)) - (0.5 * gains[b] - log_sum)
+            if kind == _MERGE and not log_mark < log_ratio:  # the way back only lowers it
+                continue
+        members = state.order[: _gather(labels, a, b, i, state.order)]
+        if kind == _SPLIT:
+            _put_last(members, labels, a, count - 1, random)
+        else:
+            _put_last(members, labels, b, sizes[b], random)
+        j, rest = members[-1], members[:-1]
+        present, forced = settles and kind == _MERGE, kind == _MERGE and not settles
+        launched = kind == _ANEW or (random.random() < launches and not present)
+        n_scans, log_drawn = 2 + LAUNCH_SCANS if launched else 1, 0.0
+        _begin(clusters, state, a, b, present, i, j, rest)
+        for scanned in range(n_scans):
+            target = state.target if forced and scanned == n_scans - 1 else state.target[:0]
+            log_drawn = scan(
+                pieces, counts, state.rows, rest, state.side, target, tables.join, random
+            )
+        if kind == _MERGE:
+            if log_mark < log_ratio + log_drawn:
+                joined = gains[b] - (size[count] - size[sizes[a]] - size[sizes[b]])
+                marginals[a] += marginals[b] + joined
+                _join(labels, sizes, statistics, marginals, a, b, k)
+                k -= 1
+            continue
+        _find_marginals(clusters, clusters.statistics, -1, nothing, own)
+        log_pieces = own[0] + own[1] + size[counts[0]] + size[counts[1]]
+        if kind == _ANEW:
+            log_present = marginals[a] + marginals[b] + size[sizes[a]] + size[sizes[b]]
+            if not log_pieces > log_present:
+                continue
+        else:
+            joined = marginals[a] + size[count] - log_pieces
+            log_ratio = tables.open[k] - size[1] - joined - log_drawn
+            log_ratio += math.log((count - 1) / counts[1])
+            if not log_mark < log_ratio:  # what follows only lowers it
+                continue
+            _find_marginals(clusters, statistics, a, clusters.statistics[0], gains)
+            _find_gains(gains, marginals, sizes, a, counts[0], own[0], size)
+            gains[a] = joined  # in place of the cluster there would be the second piece
+            if not log_mark < log_ratio + 0.5 * joined - _log_sum_of_roots(gains):
+                continue
+            k += 1
+        for row in members:
+            labels[row] = b if state.side[row] == 1 else a
+        for piece in range(2):
+            c = a if piece == 0 else b
+            sizes[c], marginals[c] = counts[piece], own[piece]
+            for w in range(nothing.shape[0]):
+                statistics[c, w] = clusters.statistics[piece, w]
+    return k
