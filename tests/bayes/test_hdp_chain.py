@@ -9,8 +9,7 @@ from scipy import stats
 from scipy.integrate import dblquad, quad
 
 from countless._labels import number_by_appearance
-from countless.bayes.gibbs import EARLY_SWEEPS
-from countless.bayes.hdp_chain import SharedChain
+from countless.bayes.hdp_chain import EARLY_SWEEPS, SharedChain
 from countless.bayes.hdp_seating import (
     Believed,
     Concentrations,

@@ -16,8 +16,8 @@ from scipy.special import betaln
 
 from countless.bayes.collapsed import NO_TARGET
 from countless.bayes.hdp_seating import Concentrations, Seating, count_cells, log_rising
-from countless.bayes.split_merge import LAUNCH_SCANS
 from countless.kernels.hdp_gibbs import sweep_groups
+from countless.kernels.split_merge import LAUNCH_SCANS
 from countless.models import BoundModel
 
 # A share of a weight is this far from 0 and from 1: its logarithm must be a number.
