@@ -18,10 +18,10 @@ help:  ## list these targets
 demo: $(VENV)/all.installed  ## cluster a table without naming k; results in demo-output/
 	$(BIN)/countless demo --out demo-output --force
 
-test: $(VENV)/test.installed  ## run the tests and report coverage
+test: $(VENV)/test,lint.installed  ## run the tests and report coverage
 	$(BIN)/python -m pytest --cov -n auto --dist worksteal
 
-lint: $(VENV)/lint.installed  ## check style and types
+lint: $(VENV)/test,lint.installed  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

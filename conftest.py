@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 import threading
-from functools import wraps
+from contextlib import contextmanager
 
 # Tests run on all cores already: threads of BLAS wait for each other then, and take many times as
 # long. It reads this when NumPy is first imported.
@@ -14,41 +14,38 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 
-def untraced(function):
-    """Return a function that coverage does not watch, nor what it calls."""
-
-    @wraps(function)
-    def call(*args, **kwargs):
-        trace = sys.gettrace()
-        if trace is None:
-            return function(*args, **kwargs)
-        sys.settrace(None)
-        try:
-            return function(*args, **kwargs)
-        finally:
+@contextmanager
+def untraced():
+    """Keep coverage from watching what runs meanwhile."""
+    trace = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        if trace is not None:
             sys.settrace(trace)
             (lambda: None)()  # coverage takes over at the next call, and lines may come before it
 
-    return call
-
-
-def unwatched(test):
-    """Return a test that coverage does not watch, nor the threads that it starts."""
-
-    @wraps(test)
-    def run():
-        in_threads = threading.gettrace()
-        threading.settrace(None)
-        try:
-            untraced(test)()
-        finally:
-            threading.settrace(in_threads)
-
-    return run
-
 
 # Watching numba compile takes half as long again, and coverage is not asked about numba.
-Dispatcher.compile = untraced(Dispatcher.compile)
+Dispatcher.compile = untraced()(Dispatcher.compile)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Keep coverage from watching slow tests, their fixtures, and the threads that they start.
+
+    They run the same lines thousands of times, and being watched takes half as long again.
+    """
+    if not item.get_closest_marker("slow"):
+        return (yield)
+    in_threads = threading.gettrace()
+    threading.settrace(None)
+    try:
+        with untraced():
+            return (yield)
+    finally:
+        threading.settrace(in_threads)
 
 
 # Two processes begin with a half of the tests each. With those of component models in one half they
@@ -59,10 +56,6 @@ OF_MODELS = ("bayes", "contracts", "models", "priors", "tree")
 def pytest_collection_modifyitems(items):
     """Put the tests of component models, and of what samples them, first."""
     items.sort(key=lambda item: item.path.parent.name not in OF_MODELS)
-    for item in items:
-        # These run the same lines thousands of times, and being watched takes half as long again.
-        if item.get_closest_marker("slow"):
-            item.runtest = unwatched(item.runtest)
 
 
 def pytest_collection_finish():

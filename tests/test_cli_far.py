@@ -18,6 +18,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 NAMES = ("length", "width", "mass")
 CENTERS = np.array([[0, 0, 0], [30, 0, 2], [0, 40, -2], [30, 40, 0]])
+# Refining takes hundreds of steps, and each its time on a cluster.
+FEW_STEPS = ("--set", "refine=false")
 
 
 @pytest.fixture
@@ -247,6 +249,7 @@ def test_refusals_are_one_line_and_write_nothing(arguments, message, run, tmp_pa
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_dask_gives_the_same_files(run, tmp_path):
     distributed = pytest.importorskip("distributed")
     write_tables(tmp_path)
@@ -255,11 +258,10 @@ def test_dask_gives_the_same_files(run, tmp_path):
     )
     with cluster:
         for name in ("t.npy", "parts"):
-            result = run(
-                "fit", name, "--dask", cluster.scheduler_address, "--out", f"dask-{name}", "--scale"
-            )
+            fit = ("fit", name, "--scale", *FEW_STEPS)
+            result = run(*fit, "--dask", cluster.scheduler_address, "--out", f"dask-{name}")
             assert "memory it would be clustered faster" in " ".join(result.stderr.split())
-            run("fit", name, "--out-of-core", "--out", f"disk-{name}", "--scale")
+            run(*fit, "--out-of-core", "--out", f"disk-{name}")
             dask, disk = tmp_path / f"dask-{name}", tmp_path / f"disk-{name}"
             assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
             record, clusters = result_of(dask)
@@ -333,14 +335,14 @@ def test_a_local_cluster_of_processes(run, tmp_path):
     write_tables(tmp_path)
     command = "-m countless fit parts --dask local --jobs 2 --out dask"
     done = subprocess.run(
-        [sys.executable, *command.split()],
+        [sys.executable, *command.split(), *FEW_STEPS],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    run("fit", "parts", "--out-of-core", "--out", "disk")
+    run("fit", "parts", "--out-of-core", "--out", "disk", *FEW_STEPS)
     dask, disk = tmp_path / "dask", tmp_path / "disk"
     assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
     assert result_of(dask)[0]["input"]["home"] == "Dask with 2 local workers"

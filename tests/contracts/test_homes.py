@@ -16,6 +16,8 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")
 
+pytestmark = pytest.mark.slow
+
 N_ROWS, N_COLUMNS = 300, 3
 RAGGED = (1, 90, 7, 130, 72)
 
@@ -270,7 +272,7 @@ def test_same_bits_on_one_machine(name, where, at):
 
 # A step on a cluster takes its time: cases of very many steps stay on one machine, and the others
 # are asked on one cluster, these two on all.
-MANY_STEPS = {"refine", "two starts", "auto weighted", "whole numbers"} | {
+MANY_STEPS = {"refine", "two starts", "auto", "auto weighted", "whole numbers"} | {
     name for name in CASES if name.endswith("refined")
 }
 ON_ALL_CLUSTERS = ("random", "predict")
