@@ -1,7 +1,7 @@
 """The chain of the hierarchical Dirichlet process has the exact posterior as its law."""
 
 from collections import Counter, defaultdict
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -71,6 +71,12 @@ def posterior(prior, model, rows):
     return {labels: value / total for labels, value in joint.items()}
 
 
+@cache
+def exact_posterior():
+    """Return the probability of every partition of the rows above."""
+    return posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+
+
 def new_chain(model, believed, rows, group):
     """Return a chain from one cluster; the free hyperparameters of its model stay."""
     labels = np.zeros(len(rows), int)
@@ -91,7 +97,7 @@ def total_variation(exact, chain, n_draws, *moves):
 
 @pytest.mark.slow
 def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
-    exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+    exact = exact_posterior()
     assert len(exact) == 203
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
     assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_shared) < 0.03
@@ -99,7 +105,7 @@ def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
 
 @pytest.mark.slow
 def test_splits_and_merges_alone_follow_the_enumerated_posterior():
-    exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+    exact = exact_posterior()
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
     split_and_merge = partial(chain.split_and_merge, 2)
     assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_shared) < 0.03
@@ -107,7 +113,7 @@ def test_splits_and_merges_alone_follow_the_enumerated_posterior():
 
 @pytest.mark.slow
 def test_local_clusters_moved_follow_the_enumerated_posterior():
-    exact = posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
+    exact = exact_posterior()
     chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
     move_local_clusters = partial(chain.move_local_clusters, 4)
     moves = chain.assign_rows, move_local_clusters, chain.draw_shared

@@ -35,6 +35,7 @@ def test_the_prior_is_a_density_with_the_slope_it_says():
     assert stats.kstest(draws[:, 2], stats.norm(hyper.center[2], 1).cdf).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_slice_sampling_follows_the_posterior_of_a_variance():
     X = np.random.default_rng(0).normal(size=(8, 1))
     model = FixedGaussian(variance=InverseGamma(2.0, 1.0), prior_variance=3.0, mean=0.0).bind(X)
@@ -51,7 +52,7 @@ def test_slice_sampling_follows_the_posterior_of_a_variance():
     square = integrate.quad(lambda x: x * x * posterior(x), -6, 8)[0] / total
     rng = np.random.default_rng(1)
     draws = []
-    for _ in range(4000):
+    for _ in range(2000):
         model = model.sample_hyper(statistics, rng)
         draws.append(model.hyper.value[1])
     assert np.mean(draws) == pytest.approx(mean, abs=0.03)

@@ -79,7 +79,7 @@ def test_a_slice_needs_a_density_to_start_from():
 @pytest.mark.parametrize("sizes", [[1], [40], [1, 2, 1, 3, 1], [60, 25, 10, 5]], ids=str)
 def test_alpha_follows_its_integrated_posterior(sizes):
     prior = DirichletProcess(Gamma(1.5, 0.8))
-    grid = np.concatenate([[0.0], np.geomspace(1e-8, 60, 20_000)])
+    grid = np.concatenate([[0.0], np.geomspace(1e-8, 60, 2_000)])
     log_posterior = [
         DirichletProcess(alpha).log_prob(sizes=sizes) + prior.alpha.log_density(alpha)
         for alpha in grid[1:]
