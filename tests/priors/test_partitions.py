@@ -1,5 +1,7 @@
 """Every prior against the list of all partitions: probabilities, predictions, draws, counts."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,6 +41,7 @@ every_prior = pytest.mark.parametrize("prior", PRIORS, ids=range(len(PRIORS)))
 every_restaurant = pytest.mark.parametrize("prior", RESTAURANTS, ids=repr)
 
 
+@cache
 def probabilities(prior, n_rows):
     """Return the probability of each partition by its labels."""
     return {one: np.exp(prior.log_prob(one)) for one in all_partitions(n_rows)}
@@ -138,6 +141,7 @@ def test_tables_hold_what_the_methods_say(prior):
     assert prior.log_prob(sizes=sizes) == pytest.approx(expected - prior.log_normalizer(7))
 
 
+@pytest.mark.slow
 @every_prior
 def test_draws_follow_the_listed_probabilities(prior):
     n_draws, random = 6_000, np.random.default_rng(5)
@@ -230,6 +234,7 @@ def test_seating_a_row_multiplies_by_its_prediction(prior, sizes):
     np.testing.assert_allclose(prior.log_predictive(sizes), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @every_restaurant
 def test_sticks_are_the_shares_of_clusters_by_appearance(prior):
     # Of very many rows the first cluster has the share of the first stick, and so on.
