@@ -249,7 +249,6 @@ def test_refusals_are_one_line_and_write_nothing(arguments, message, run, tmp_pa
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
-@pytest.mark.slow
 def test_dask_gives_the_same_files(run, tmp_path):
     distributed = pytest.importorskip("distributed")
     write_tables(tmp_path)
