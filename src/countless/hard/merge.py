@@ -10,9 +10,10 @@ from countless.rows import Rows, Summary
 
 # Partners looked at for each cluster where the second order only estimates what a merge costs.
 PARTNERS = 8
-# Values that are held at once, and clusters that are compared with as many others.
+# Values that are held at once; clusters that are compared with as many others, one pair for so many
+# bytes of the table.
 CHUNK_VALUES = 2**14
-TILE = 256
+LEAST_TILE, MOST_TILE, TILE_ROOM = 64, 256, 512
 MANY_CLUSTERS = 1024
 
 
@@ -81,7 +82,8 @@ def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
     kind = np.float32 if k > MANY_CLUSTERS else np.float64
     weight = frame.weights(summary)
     share = (weight / weight.max()).astype(kind)
-    parts = [slice(at, min(at + TILE, k)) for at in range(0, k, TILE)]
+    tile = int(np.clip(np.sqrt(frame.n_bytes / TILE_ROOM), LEAST_TILE, MOST_TILE))
+    parts = [slice(at, min(at + tile, k)) for at in range(0, k, tile)]
 
     def means(part: slice) -> np.ndarray:
         seen = np.empty((part.stop - part.start, frame.n_features), dtype=kind)

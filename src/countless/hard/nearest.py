@@ -17,23 +17,28 @@ from countless.hard.neighbours import Lists, list_neighbours
 from countless.hard.opening import find_openers
 from countless.hard.products import Products
 from countless.kernels.assign import (
-    FAR,
+    SETTLED,
     UNSETTLED,
+    compare_rows,
     count_before,
     filter_rows,
     pick_nearest,
 )
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 from countless.rows import Block, Frame, Rows, Summary
+from countless.rows.block import cut
 from countless.rows.inplace import chunks, give_back, growing, inherit, keep, reorder, resize
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
-# Marks of rows, for a while: those far from all centers, or on the far side of a split.
-MARKS = {"marked": (np.bool_, False)}
+# Marks of rows, for a while: verdicts on them, or 1 on the far side of a split.
+MARKS = {"marked": (np.uint8, SETTLED)}
+NO_LIMIT = np.empty(0, dtype=np.int32)
 KEPT = "kept"  # the labels of before a venture
 # Passes for which a local search goes on with its lists: centers move away from them.
 PASSES_A_LIST = 4
+# Rows of a block that are compared at once with clusters just opened.
+OPEN_ROWS = 2**12
 # The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
 CHEAP = 4.0
 
@@ -166,12 +171,13 @@ class Nearest:
         until the next pass.
         """
         rows, frame = self.rows, self.rows.frame
-        openers = find_openers(rows, self.state, order, seed, penalty)
+        openers, points = find_openers(rows, self.state, order, seed, penalty)
         first, n_opened = self.n_clusters, len(openers.row)
         resize(self.centers, first + n_opened)
-        self.centers[first:] = openers.centers
+        self.centers[first:] = points
+        del points  # first, to have its room
         self.summary.resize(first + n_opened)
-        products = Products(frame, openers.centers)
+        products = Products(frame, self.centers[first:])
         message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
         changed = rows.run(open_block, self.state, message, into=self.summary)
         self.n_changed += sum(changed)
@@ -342,50 +348,61 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
     frame, penalty = message.frame, message.penalty
     labels, upper, lower = held["labels"], held["upper"], held["lower"]
     before = labels.copy()
-    verdict = np.full(block.n_rows, UNSETTLED, dtype=np.uint8)
+    bounded = np.isfinite(penalty)
+    verdict = held["marked"] if bounded else np.empty(block.n_rows, dtype=np.uint8)
     if message.forget:
         lower[:] = 0.0
-    computed = 0
     if frame.divergence.is_metric:
         computed = filter_rows(
             block.form, block.weight, message.form, message.drift, message.others, *message.lists,
             1 + CHEAP / frame.n_features, message.local, penalty, labels, upper, lower, verdict,
         )  # fmt: skip
-    ids = np.flatnonzero(verdict == UNSETTLED)
-    labels[ids] = -1
+    else:
+        labels.fill(-1)
+        verdict.fill(UNSETTLED)
+        computed = block.n_rows * len(message.drift)
     if message.products is not None:
-        limit = np.full(len(ids), len(message.drift), dtype=np.int32)
-        far = compare(block, held, ids, message.form, message.products, 0, limit, penalty)
-        verdict[ids[far]] = FAR
+        compare(block, held, verdict, message.form, message.products, penalty)
     with borrow() as sums:
         n_changed = move_rows(block.form, block.weight, before, labels, frame.scale, *sums)
-    if np.isfinite(penalty):
-        held["marked"][:] = verdict == FAR
-    computed += len(ids) * len(message.drift)
-    return computed, n_changed, int(np.count_nonzero(verdict == FAR))
+    return computed, n_changed, int(np.count_nonzero(verdict)) if bounded else 0
 
 
-def compare(block: Block, held, ids, form, products, first, limit, penalty) -> np.ndarray:
-    """Compare rows with centers by products, tile by tile; mark those that stay far."""
-    far = np.zeros(len(ids), dtype=bool)
+def compare(
+    block: Block, held, verdict, form, products: Products, penalty, first=0, limit=NO_LIMIT
+) -> None:
+    """Compare unsettled rows with centers by products, tile by tile; find those that stay far."""
+    bounds = penalty, held["labels"], held["upper"], held["lower"], verdict
+    if products.product is not None:
+        compare_rows(block.form, block.weight, form, products.product, first, limit, *bounds)
+        return
+    ids = np.flatnonzero(verdict == UNSETTLED)
     for part, (score, norm, error) in products.tiles(block, ids):
         pick_nearest(
             block.form, ids[part], block.weight, form, score, norm, error, products.unit**2,
-            first, limit[part], penalty, held["labels"], held["upper"], held["lower"], far[part],
+            first, limit, *bounds,
         )  # fmt: skip
-    return far
 
 
 def open_block(block: Block, held, message, borrow) -> int:
     """Compare rows with the clusters opened before each; count those that join one."""
     frame, form, products, first, openers, order, seed = message
-    key = openers.key_of(block, held, order, seed)
-    limit = np.empty(block.n_rows, dtype=np.int32)
-    count_before(key, block.start, openers.key, openers.row, limit)
-    before = held["labels"].copy()
-    compare(block, held, np.arange(block.n_rows), form, products, first, limit, np.inf)
-    with borrow() as sums:
-        return move_rows(block.form, block.weight, before, held["labels"], frame.scale, *sums)
+    n_changed = 0
+    for start in range(0, block.n_rows, OPEN_ROWS):
+        ids = np.arange(start, min(start + OPEN_ROWS, block.n_rows))
+        key = openers.key_of(block, held, ids, order, seed)
+        part = cut(block, start, start + len(ids))
+        limit = np.empty(part.n_rows, dtype=np.int32)
+        count_before(key, part.start, openers.key, openers.row, limit)
+        mine = {name: values[ids[0] : ids[-1] + 1] for name, values in held.items()}
+        before = mine["labels"].copy()
+        verdict = np.full(part.n_rows, UNSETTLED, dtype=np.uint8)
+        compare(part, mine, verdict, form, products, np.inf, first, limit)
+        with borrow() as sums:
+            n_changed += move_rows(
+                part.form, part.weight, before, mine["labels"], frame.scale, *sums
+            )
+    return n_changed
 
 
 def add_block(block: Block, held, frame: Frame, borrow) -> None:
@@ -402,25 +419,26 @@ def relabel_block(block: Block, held, number: np.ndarray) -> None:
 def rehome_block(block: Block, held, message) -> None:
     """Give rows without a cluster, which have no weight, to the nearest."""
     form, products = message
-    ids = np.flatnonzero(held["labels"] < 0)
-    limit = np.full(len(ids), len(products.slope), dtype=np.int32)
-    compare(block, held, ids, form, products, 0, limit, np.inf)
+    verdict = np.where(held["labels"] < 0, np.uint8(UNSETTLED), np.uint8(SETTLED))
+    compare(block, held, verdict, form, products, np.inf)
 
 
 def adopt_block(block: Block, held, message) -> None:
     """Give rows their labels of after a split, merge or move, and say what bounds still hold."""
     change, changed = message
-    old = held["labels"]
-    labels = change.near[old]
-    if change.far is not None:
-        labels = np.where(held["marked"], change.far[old], labels)
-    if change.rows is not None:
-        first, last = np.searchsorted(change.rows, [block.start, block.start + block.n_rows])
-        labels[change.rows[first:last] - block.start] = change.labels[first:last]
-    held["labels"][:] = labels
-    moved = changed[labels]
-    held["upper"][moved] = np.inf
-    held["lower"][moved] = 0.0
+    for part in chunks(held["labels"]):
+        old = held["labels"][part]
+        labels = change.near[old]
+        if change.far is not None:
+            np.copyto(labels, change.far[old], where=held["marked"][part] > 0)
+        if change.rows is not None:
+            start = block.start + part.start
+            first, last = np.searchsorted(change.rows, [start, start + len(old)])
+            labels[change.rows[first:last] - start] = change.labels[first:last]
+        old[:] = labels
+        moved = changed[labels]
+        held["upper"][part][moved] = np.inf
+        held["lower"][part][moved] = 0.0
 
 
 def keep_block(block: Block, held, message) -> None:

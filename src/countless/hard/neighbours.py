@@ -18,11 +18,13 @@ from countless.rows.inplace import chunks, growing
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
 # Lists for exact passes take at most one part in so many of the table's room.
-LISTS_ROOM = 16
+LISTS_ROOM = 64
 # In more dimensions hardly any row is settled by them.
 FEW_DIMENSIONS = 32
 # Centers that are compared at once with others, at least, and with how many, at most.
 TILE_ROWS, TILE_COLUMNS = 16, 4096
+# Products for so many bytes of the table are held at once.
+TILE_ROOM = 256
 # Centers around their own that rows look at in a local pass.
 LOCAL_NEIGHBOURS = 32
 
@@ -114,7 +116,7 @@ def list_neighbours(
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(TILE_ROWS, 4 * frame.tile_values // (k * seen.itemsize))
+    step = max(TILE_ROWS, 4 * frame.tile_values(TILE_ROOM) // (k * seen.itemsize))
     rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
     return Lists(neighbours, gaps, np.zeros(k))
 

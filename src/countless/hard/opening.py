@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.kernels.assign import open_clusters, reach_far
+from countless.kernels.assign import FAR, open_clusters, reach_far
 from countless.rows import Block, Rows
 from countless.rows.block import join
 from countless.rows.survey import hash_uniform
 
-# Rows that no cluster opened so far reaches.
-FAR = {"far": (np.bool_, False)}
+# Rows of a block that are looked at at once: what is found of them takes room.
+LOOK_ROWS = 2**10
 
 
 class Openers(NamedTuple):
@@ -25,18 +25,16 @@ class Openers(NamedTuple):
 
     key: np.ndarray
     row: np.ndarray  # places in the table
-    centers: np.ndarray  # (n_openers, n_features)
 
     @staticmethod
-    def key_of(block: Block, held, order: str, seed: int) -> np.ndarray:
-        """Return when each row of a block is visited."""
+    def key_of(block: Block, held, ids: np.ndarray, order: str, seed: int) -> np.ndarray:
+        """Return when each of some rows of a block is visited."""
         if order == "given":
-            return np.zeros(block.n_rows)
+            return np.zeros(len(ids))
         if order == "random":
-            place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
-            return hash_uniform(place, seed)
-        cost = block.weight * held["upper"].astype(np.float64) ** 2
-        return np.where(held["marked"], -cost, np.inf)
+            return hash_uniform((block.start + ids).astype(np.uint64), seed)
+        cost = block.weight[ids] * held["upper"][ids].astype(np.float64) ** 2
+        return np.where(held["marked"][ids], -cost, np.inf)
 
 
 class Waiting(NamedTuple):
@@ -44,23 +42,27 @@ class Waiting(NamedTuple):
 
     key: np.ndarray
     row: np.ndarray
-    block: Block
+    block: Block | None  # None if they can be picked again
 
 
-def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Openers:
-    """Return the marked rows that open clusters."""
+def find_openers(
+    rows: Rows, state, order: str, seed: int, penalty: float
+) -> tuple[Openers, np.ndarray]:
+    """Return the marked rows that open clusters, and the centers of these."""
     keys, places, centers = [], [], []
     opened = None
-    rows.extend(state, FAR)
     while True:
-        message = (rows.frame, order, seed, penalty, opened, rows.settle_at_once)
+        message = (rows.frame, order, seed, penalty, opened, rows.settle_at_once, rows.in_memory)
         found = [part for part in rows.run(waiting_block, state, message) if len(part.row)]
         if not found:
             break
         key = np.concatenate([part.key for part in found])
         row = np.concatenate([part.row for part in found])
         first = np.lexsort((row, key))[: rows.settle_at_once]
-        block = join([part.block for part in found]).pick(first)
+        if rows.in_memory:
+            block = rows.pick(row[first])
+        else:
+            block = join([part.block for part in found]).pick(first)
         opens = np.empty(len(first), dtype=np.int64)
         points = block.points()
         form = rows.frame.centers(points)
@@ -70,19 +72,21 @@ def find_openers(rows: Rows, state, order: str, seed: int, penalty: float) -> Op
         keys.append(key[first[chosen]])
         places.append(row[first[chosen]])
         centers.append(opened)
-    rows.release(state, FAR)
-    return Openers(np.concatenate(keys), np.concatenate(places), np.vstack(centers))
+    return Openers(np.concatenate(keys), np.concatenate(places)), np.vstack(centers)
 
 
 def waiting_block(block: Block, held, message) -> Waiting:
     """Compare far rows with the clusters opened last, and return the first that stay far."""
-    frame, order, seed, penalty, opened, at_once = message
-    far = held["far"]
-    if opened is None:
-        far[:] = held["marked"]
-    else:
-        reach_far(block.form, block.weight, frame.centers(opened), len(opened), penalty, far)
-    ids = np.flatnonzero(far)
-    key = Openers.key_of(block, held, order, seed)[ids]
-    first = np.argsort(key, kind="stable")[:at_once]
-    return Waiting(key[first], block.start + ids[first], block.pick(ids[first]))
+    frame, order, seed, penalty, opened, at_once, in_memory = message
+    marked = held["marked"]
+    if opened is not None:
+        reach_far(block.form, block.weight, frame.centers(opened), len(opened), penalty, marked)
+    key, row = np.empty(0), np.empty(0, dtype=np.int64)
+    for at in range(0, block.n_rows, LOOK_ROWS):
+        ids = at + np.flatnonzero(marked[at : at + LOOK_ROWS] == FAR)
+        key = np.append(key, Openers.key_of(block, held, ids, order, seed))
+        first = np.argsort(key, kind="stable")[:at_once]
+        key, row = key[first], np.append(row, ids)[first]
+        if order == "given" and len(row) == at_once:
+            break
+    return Waiting(key, block.start + row, None if in_memory else block.pick(row))

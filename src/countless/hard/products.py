@@ -12,10 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.sketch import few_directions, look, with_rest
+from countless.kernels.assign import Product
 from countless.rows import Block, Frame
 
 # Rows enough to make a matrix product worth its preparation, and what one takes in any case.
-LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
+LEAST_TILE_ROWS, LEAST_ROW_VALUES = 32, 16
+# Values for so many bytes of the table are computed at once: more where each tile is a call.
+TILE_ROOM, KERNEL_TILE_ROOM = 32, 256
 
 
 class Scores(NamedTuple):
@@ -36,19 +39,40 @@ class Products:
     sketch : bool
         Whether scores may be lower bounds only; otherwise they are the divergences, but for
         rounding.
+
+    Attributes
+    ----------
+    product : Product or None
+        The same for a kernel that goes through all tiles itself, if one does.
     """
 
     def __init__(self, frame: Frame, centers: np.ndarray, *, sketch: bool = True):
         self.frame = frame
         basis = few_directions(frame, centers) if sketch and frame.by_differences else None
         seen_by = None if basis is None else partial(look, basis=basis)
-        self.unit, self.slope, self.offset = frame.product_form(centers, seen_by)
+        self.unit, self.right, self.offset = frame.product_form(centers, seen_by)
         self.basis = None if basis is None else basis.astype(np.float32)
         # The farthest that a center lies outside the span of the basis.
-        self.outside = 0.0 if basis is None else float(self.slope[:, -1].max()) / 2
-        self.reach = np.sqrt(np.einsum("ij,ij->i", self.slope, self.slope).max(initial=0.0))
-        # SciPy's sparse product would copy a transposed view at every call.
-        self._right = np.ascontiguousarray(self.slope.T) if frame.is_sparse else None
+        self.outside = 0.0 if basis is None else float(self.right[-1].max()) / 2
+        reach = float(np.sqrt(np.einsum("ij,ij->j", self.right, self.right).max(initial=0.0)))
+        self.rounding = (frame.n_features + 8) * float(np.finfo(self.right.dtype).eps)
+        # What rounding may do to the score of a row of no length, and for each unit of length.
+        largest = float(np.abs(self.offset).max(initial=0.0))
+        self.error = self.rounding * largest, self.rounding * reach
+        self.product = None
+        if frame.by_differences and basis is None:
+            self.product = Product(
+                self.right, self.offset, frame.origin, float(self.unit), self.error, self.rounding,
+                self._tile_rows(KERNEL_TILE_ROOM),
+            )  # fmt: skip
+
+    @property
+    def n_centers(self) -> int:
+        return len(self.offset)
+
+    def _tile_rows(self, room: int) -> int:
+        values_a_row = max(self.n_centers, self.frame.n_features, LEAST_ROW_VALUES)
+        return max(LEAST_TILE_ROWS, self.frame.tile_values(room) // values_a_row)
 
     def tiles(self, block: Block, ids: np.ndarray) -> Iterator[tuple[slice, Scores]]:
         """Compare rows with all centers tile by tile: give the part of ``ids``, and its scores.
@@ -56,11 +80,10 @@ class Products:
         All tiles share the room of one. Room of its own would be mapped anew for each, which costs
         as much as the product where memory is given back at once, as on Dask's workers.
         """
-        values_a_row = max(len(self.slope), self.frame.n_features, LEAST_ROW_VALUES)
-        step = max(LEAST_TILE_ROWS, self.frame.tile_values // values_a_row)
+        step = self._tile_rows(TILE_ROOM)
         room = None
         if not self.frame.is_sparse:
-            room = np.empty((min(step, len(ids)), len(self.slope)), dtype=self.slope.dtype)
+            room = np.empty((min(step, len(ids)), self.n_centers), dtype=self.right.dtype)
         for at in range(0, len(ids), step):
             part = slice(at, at + step)
             yield part, self.scores(block, ids[part], room)
@@ -69,17 +92,15 @@ class Products:
         """Compare some rows of a block with all centers; dense products fill the room given."""
         tile = self.frame.tile(block, ids, self.unit)
         values = tile.values
-        rounding = (self.frame.n_features + 8) * np.finfo(self.slope.dtype).eps
-        error = rounding * (np.abs(tile.norm) + np.abs(self.offset).max(initial=0.0))
-        error += rounding * tile.length * self.reach
+        error = self.error[0] + self.error[1] * tile.length + self.rounding * np.abs(tile.norm)
         if self.basis is not None:
             values = with_rest(values @ self.basis, tile.norm)
             # The rest is the root of a difference, so it can be off by the root of what rounding
             # leaves.
-            error += 4 * np.sqrt(rounding) * tile.length * self.outside
+            error += 4 * np.sqrt(self.rounding) * tile.length * self.outside
         if room is None:
-            score = values @ (self.slope.T if self._right is None else self._right)
+            score = values @ self.right
         else:
-            score = np.matmul(values, self.slope.T, out=room[: len(ids)])
+            score = np.matmul(values, self.right, out=room[: len(ids)])
         np.subtract(self.offset, score, out=score)
         return Scores(score, tile.norm, error)

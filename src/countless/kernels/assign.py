@@ -8,15 +8,31 @@ product with all of them. Each way the answer is the exact one: near ties are de
 in float64, and equal distances by the lower label.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from countless.kernels.rows import divergence
+from countless.kernels.statistics import gather
 
 LEAST, MOST = 2.0**-120, 2.0**126
 
-# What filter_rows decides about a row.
-SETTLED, UNSETTLED, FAR = 0, 1, 2
+# What is known of a row: with a center that is near enough, far from all of them, not compared yet,
+# far from all but a cluster just opened.
+SETTLED, FAR, UNSETTLED, REACHED = 0, 1, 2, 3
+
+
+class Product(NamedTuple):
+    """Centers, ready for products with tiles of rows."""
+
+    right: np.ndarray  # (n_features, n_centers) float32
+    offset: np.ndarray  # (n_centers,) float32
+    origin: np.ndarray  # (n_features,) what rows are seen from
+    unit: float  # of length
+    error: tuple[float, float]  # of a score, for a row of no length and for each unit of it
+    rounding: float
+    tile_rows: int
 
 
 @njit(nogil=True, cache=True)
@@ -46,7 +62,8 @@ def filter_rows(
     measured unless bounds put them ``slack`` times as far as the nearest, in squares: that brings
     bounds up to date.
 
-    Returns how many divergences were computed. labels, upper, lower, verdict are # OUT.
+    Returns how many divergences are computed, here and for rows that must be compared with all
+    centers and have no label. labels, upper, lower, verdict are # OUT.
     """
     listed = neighbours.shape[1]
     computed = 0
@@ -70,9 +87,9 @@ def filter_rows(
             # Every center closer than this row's own is within twice the row's distance of it.
             radius = 2.0 * reach
             if not (local or radius < gaps[own, listed]):
-                upper[i] = above(reach)
-                lower[i] = below(clear)
+                labels[i] = -1
                 verdict[i] = UNSETTLED
+                computed += drift.shape[0]
                 continue
             best = own
             best_value = value
@@ -119,20 +136,21 @@ def _least(scores, stop):
 @njit(nogil=True, cache=True)
 def pick_nearest(
     rows, ids, weight, centers, scores, norm, error, unit, first, limit, penalty,
-    labels, upper, lower, far,
+    labels, upper, lower, verdict,
 ):  # fmt: skip
     """Take each row's nearest center from a table of scores, and decide near ties exactly.
 
     ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
-    center ``first + c``, and best close to it. A row may take columns below ``limit[r]`` only, but
-    its lower bound covers all. A row that has a label already (``labels >= 0``) keeps it unless a
-    column is strictly nearer.
+    center ``first + c``, and best close to it. Row ``i`` may take columns below ``limit[i]`` only
+    (if there are limits), but its lower bound covers all. A row that has a label already (``labels
+    >= 0``) keeps it unless a column is strictly nearer.
 
-    scores (used up), labels, upper, lower, far are # OUT.
+    scores (used up), labels, upper, lower, verdict are # OUT.
     """
     for r in range(ids.shape[0]):
         i = ids[r]
         row = scores[r]
+        stop = limit[i] if limit.shape[0] > 0 else row.shape[0]
         floor = norm[r] - error[r]
         best = labels[i]
         best_value = np.inf
@@ -140,8 +158,8 @@ def pick_nearest(
         if best >= 0:
             best_value = np.float64(upper[i]) * np.float64(upper[i])
             runner_up = np.float64(lower[i]) * np.float64(lower[i])
-        least = _least(row, limit[r]) if limit[r] > 0 else np.inf
-        if limit[r] > 0 and unit * (floor + least) <= best_value:
+        least = _least(row, stop) if stop > 0 else np.inf
+        if stop > 0 and unit * (floor + least) <= best_value:
             if best >= 0:
                 best_value = divergence(rows, i, centers, best)
             c = 0
@@ -156,8 +174,8 @@ def pick_nearest(
                 best = first + c
             else:
                 runner_up = min(runner_up, value)
-            if unit * (floor + _least(row, limit[r])) <= best_value:
-                for c in range(limit[r]):
+            if unit * (floor + _least(row, stop)) <= best_value:
+                for c in range(stop):
                     if unit * (floor + row[c]) <= best_value:
                         row[c] = np.inf
                         value = divergence(rows, i, centers, first + c)
@@ -171,7 +189,41 @@ def pick_nearest(
         labels[i] = best
         upper[i] = above(np.sqrt(best_value))
         lower[i] = below(np.sqrt(runner_up))
-        far[r] = weight[i] * best_value > penalty
+        verdict[i] = FAR if weight[i] * best_value > penalty else SETTLED
+
+
+@njit(nogil=True, cache=True)
+def compare_rows(
+    rows, weight, centers, product, first, limit, penalty, labels, upper, lower, verdict
+):
+    """Compare the unsettled rows of a block with centers, tile by tile, as `pick_nearest` does.
+
+    labels, upper, lower, verdict are # OUT.
+    """
+    n_features, k = product.right.shape
+    size = min(product.tile_rows, verdict.shape[0])
+    values = np.empty((size, n_features), dtype=np.float32)
+    scores = np.empty((size, k), dtype=np.float32)
+    ids = np.empty(size, dtype=np.int64)
+    norm, error = np.empty(size), np.empty(size)
+    n, last = 0, verdict.shape[0] - 1
+    for i in range(last + 1):
+        if verdict[i] == UNSETTLED:
+            ids[n] = i
+            n += 1
+        if n == size or (i == last and n > 0):
+            gather(rows.values, ids[:n], product.origin, 1.0 / product.unit, values, norm)
+            np.dot(values[:n], product.right, scores[:n])
+            for r in range(n):
+                error[r] = product.error[0] + product.error[1] * np.sqrt(norm[r])
+                error[r] += product.rounding * norm[r]
+                for c in range(k):
+                    scores[r, c] = product.offset[c] - scores[r, c]
+            pick_nearest(
+                rows, ids[:n], weight, centers, scores[:n], norm, error, product.unit**2,
+                first, limit, penalty, labels, upper, lower, verdict,
+            )  # fmt: skip
+            n = 0
 
 
 @njit(nogil=True, cache=True)
@@ -196,12 +248,13 @@ def open_clusters(rows, ids, weight, centers, penalty, opened):
 
 
 @njit(nogil=True, cache=True)
-def reach_far(rows, weight, centers, n_centers, penalty, far):
-    """Unmark the far rows that one of the centers reaches. far is # OUT."""
-    for i in range(far.shape[0]):
+def reach_far(rows, weight, centers, n_centers, penalty, verdict):
+    """Note which far rows one of the centers reaches. verdict is # OUT."""
+    for i in range(verdict.shape[0]):
         c = 0
-        while far[i] and c < n_centers:
-            far[i] = weight[i] * divergence(rows, i, centers, c) > penalty
+        while verdict[i] == FAR and c < n_centers:
+            if weight[i] * divergence(rows, i, centers, c) <= penalty:
+                verdict[i] = REACHED
             c += 1
 
 

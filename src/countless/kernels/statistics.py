@@ -46,6 +46,19 @@ def gather(values, ids, origin, scale, tile, norm):
 
 
 @njit(nogil=True, cache=True)
+def add_squares(values, row_weight, origin, step):
+    """Add up rows' weighted squared distances from the origin, each in whole steps."""
+    total = 0
+    for i in range(values.shape[0]):
+        square = 0.0
+        for j in range(values.shape[1]):
+            difference = np.float64(values[i, j]) - origin[j]
+            square += difference * difference
+        total += np.int64(np.rint(row_weight[i] * square / step))
+    return total
+
+
+@njit(nogil=True, cache=True)
 def first_rows(labels, row_weight, start, first):
     """Note where each cluster first shows in a row that has weight. first is # OUT."""
     for i in range(labels.shape[0]):

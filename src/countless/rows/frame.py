@@ -21,8 +21,8 @@ from countless.rows.inplace import chunks, keep, resize
 # Whole numbers below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
-# Values computed at once: as many as fit the cache, or one for so many bytes of the table.
-MOST_TILE_VALUES, LEAST_TILE_VALUES, TILE_ROOM = 2**17, 2**13, 32
+# Values computed at once: as many as fit the cache, and what pays for a call.
+MOST_TILE_VALUES, LEAST_TILE_VALUES = 2**17, 2**13
 
 
 class Summary(NamedTuple):
@@ -108,10 +108,12 @@ class Frame(NamedTuple):
     total_cost: float = 0.0  # the weighted sum of the rows' own parts of the divergence
     is_single: bool = False  # whether rows are float32, dense, of a size that float32 can square
 
-    @property
-    def tile_values(self) -> int:
-        """How many values are computed at once: what fits the cache, fewer for a small table."""
-        return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // TILE_ROOM))
+    def tile_values(self, room: int) -> int:
+        """Return how many values to compute at once: what fits the cache, fewer for a small table.
+
+        That is one for so many bytes of it.
+        """
+        return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
 
     @property
     def by_differences(self) -> bool:
@@ -203,26 +205,29 @@ class Frame(NamedTuple):
     def product_form(
         self, values: np.ndarray, sketch: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return (unit, slope, offset) of centers, in the coordinates of tiles of that unit.
+        """Return (unit, right, offset) of centers, in the coordinates of tiles of that unit.
 
-        With a sketch, that is what it makes of slopes.
+        A tile's scores are ``offset - tile @ right``. With a sketch, ``right`` has what it makes of
+        slopes.
         """
         if not self.by_differences:
             linear = self.linear(values)
-            return 1.0, linear.slope, linear.offset
+            return 1.0, np.ascontiguousarray(linear.slope.T), linear.offset
         parts = chunks(values)
         largest = [np.abs(self.seen(values[part])).max() for part in parts]
         unit = max(self.unit, *largest, 0.0)
-        slope = np.empty((len(values), 0), dtype=np.float32)
+        right = np.empty((0, len(values)), dtype=np.float32)
         offset = np.empty(len(values), dtype=np.float32)
         for part in parts:
-            seen = self.seen(values[part]) / unit
+            seen = self.seen(values[part])
+            seen /= unit
             offset[part] = np.einsum("ij,ij->i", seen, seen)
-            found = 2.0 * seen if sketch is None else sketch(2.0 * seen)
+            seen *= 2.0
+            found = seen if sketch is None else sketch(seen)
             if part.start == 0:
-                slope = np.empty((len(values), found.shape[1]), dtype=np.float32)
-            slope[part] = found
-        return unit, slope, offset
+                right = np.empty((found.shape[1], len(values)), dtype=np.float32)
+            right[:, part] = found.T
+        return unit, right, offset
 
     def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
         """Return some rows, in some unit of length, for a product with centers."""
@@ -235,7 +240,7 @@ class Frame(NamedTuple):
         kind = np.float32 if self.by_differences else np.float64
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
-        gather(block.table[block.offset :], ids, self.origin, 1.0 / unit, values, squares)
+        gather(block.form.values, ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 

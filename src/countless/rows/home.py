@@ -27,7 +27,7 @@ LEAST_VALUES = 2**16
 SMALLEST_BLOCK, LARGEST_BLOCK = 2**6, 2**14
 FEWEST_BLOCKS = 16
 # Threads share sums that take more than this share of the table.
-ROOM = 1 / 32
+ROOM = 1 / 64
 
 Fields = dict[str, tuple[Any, Any]]  # name -> (dtype, value to start with)
 Held = dict[str, np.ndarray]  # what is held for the rows of one block
@@ -64,6 +64,7 @@ class Rows(ABC):
     # Far rows that settle which of them open clusters before all rows are looked at again: the
     # dearer a look, the more.
     settle_at_once = 64
+    in_memory = False  # here: then a second look at some rows costs nothing
     frame: Frame
     whole: Summary
     _pool: ThreadPoolExecutor | None

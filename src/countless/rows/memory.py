@@ -14,6 +14,8 @@ from countless.rows.home import ThreadedRows
 class MemoryRows(ThreadedRows):
     """A table in memory."""
 
+    in_memory = True
+
     def __init__(self, X: Any, weight: np.ndarray | None, divergence, n_threads: int, pool):
         super().__init__(X.shape[0], X.shape[1], n_threads, pool)
         self.is_sparse = sp.issparse(X)

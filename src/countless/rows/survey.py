@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from countless.kernels.statistics import add_rows
+from countless.kernels.statistics import add_rows, add_squares
 from countless.rows.block import Block
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
 from countless.rows.home import Rows
@@ -15,6 +15,8 @@ from countless.rows.inplace import chunks
 
 # About as many rows tell where the middle of the table is.
 SAMPLE_ROWS = 1024
+# Rows that it is drawn from at once.
+DRAW_ROWS = 2048
 # Values measured by ratio must be this many steps at least.
 SMALLEST_SHARE = 2.0**12
 # No value is farther from the origin in the frame's unit.
@@ -123,7 +125,8 @@ def look_at_block(block: Block, held, message) -> Look:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
         chosen = np.empty(block.n_rows, dtype=bool)
-        for part in chunks(chosen):
+        for at in range(0, block.n_rows, DRAW_ROWS):
+            part = slice(at, min(at + DRAW_ROWS, block.n_rows))
             place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
             chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
@@ -139,18 +142,10 @@ def weigh_block(block: Block, held, message, borrow) -> int:
     with borrow() as sums:
         labels = np.zeros(block.n_rows, dtype=np.int32)
         add_rows(block.form, block.weight, labels, frame.scale, *sums)
-    if not (frame.by_differences and frame.divergence.name == "sqeuclidean"):
-        return _in_steps(block.weight * _own_costs(block, frame.divergence), cost_step)
-    total = 0
-    for part in chunks(block.values):
-        cost = frame.tile(block, np.arange(part.start, part.stop)).norm
-        total += _in_steps(block.weight[part] * cost, cost_step)
-    return total
-
-
-def _in_steps(values: np.ndarray, step: float) -> int:
-    """Add up values, each rounded to a whole number of steps."""
-    return int(np.rint(values / step).astype(np.int64).sum())
+    if frame.by_differences and frame.divergence.name == "sqeuclidean":
+        return add_squares(block.form.values, block.weight, frame.origin, cost_step)
+    cost = block.weight * _own_costs(block, frame.divergence)
+    return int(np.rint(cost / cost_step).astype(np.int64).sum())
 
 
 def _own_costs(block: Block, divergence) -> np.ndarray:

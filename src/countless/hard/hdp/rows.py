@@ -100,7 +100,7 @@ class GroupedRows:
         halves = halve(clusters, cluster, farthest)
         whole, far = floats(clusters.summary.take(cluster)), floats(halves.far)
         near = Sums(whole.weight - far.weight, whole.total - far.total)
-        side = self.home.held(clusters.state, "marked")
+        side = self.home.held(clusters.state, "marked") > 0
         return SideHalves(cluster, halves.gain, near, far, side)
 
 
