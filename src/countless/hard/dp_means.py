@@ -450,6 +450,7 @@ class DPMeans(
     def _store(self, found: Clustering, penalty: float) -> None:
         """Keep what was found, clusters numbered by first appearance."""
         nearest, frame = found.nearest, found.nearest.rows.frame
+        nearest.forget_all_but_labels()
         nearest.number_by_appearance()
         self.labels_ = nearest.labels
         self.cluster_centers_ = nearest.centers

@@ -37,8 +37,8 @@ NO_LIMIT = np.empty(0, dtype=np.int32)
 KEPT = "kept"  # the labels of before a venture
 # Passes for which a local search goes on with its lists: centers move away from them.
 PASSES_A_LIST = 4
-# Rows of a block that are compared at once with clusters just opened.
-OPEN_ROWS = 2**12
+# Rows of a block that are worked on at once where that takes room.
+FEW_ROWS = 2**11
 # The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
 CHEAP = 4.0
 
@@ -250,6 +250,12 @@ class Nearest:
         """Forget which rows were marked."""
         self.rows.release(self.state, MARKS)
 
+    def forget_all_but_labels(self) -> None:
+        """Have the room of what only a search needs."""
+        self.rows.release(self.state, [*MARKS, "upper", "lower"])
+        self._lists = self._bounded = None
+        give_back()
+
     def number_by_appearance(self) -> None:
         """Number clusters in the order in which rows that have weight first show them."""
         k = self.n_clusters
@@ -289,7 +295,7 @@ class Nearest:
         self._parent = place[self._parent[ancestor]]
         if self._bounded is not None:
             inherit(self._bounded, ancestor)
-            for part in chunks(self._bounded):
+            for part in chunks(self._bounded, values=self.rows.frame.few_values):
                 self._bounded[part] = place[self._bounded[part]]
         self._lists = None
 
@@ -303,7 +309,7 @@ class Nearest:
         if k > before:
             resize(self.centers, k)
         step = np.empty(k)
-        parts = chunks(self.centers, k)
+        parts = chunks(self.centers, k, frame.few_values)
         # No center moves before those that come out of it have been measured.
         for part in parts if k <= before else reversed(parts):
             mean = frame.means(self.summary.take(part), coarse=self._coarse)
@@ -347,7 +353,7 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
     """Give each row to the nearest center; count divergences, changes, and rows far from all."""
     frame, penalty = message.frame, message.penalty
     labels, upper, lower = held["labels"], held["upper"], held["lower"]
-    before = labels.copy()
+    before = narrowed(labels, len(message.drift))
     bounded = np.isfinite(penalty)
     verdict = held["marked"] if bounded else np.empty(block.n_rows, dtype=np.uint8)
     if message.forget:
@@ -388,14 +394,14 @@ def open_block(block: Block, held, message, borrow) -> int:
     """Compare rows with the clusters opened before each; count those that join one."""
     frame, form, products, first, openers, order, seed = message
     n_changed = 0
-    for start in range(0, block.n_rows, OPEN_ROWS):
-        ids = np.arange(start, min(start + OPEN_ROWS, block.n_rows))
+    for start in range(0, block.n_rows, FEW_ROWS):
+        ids = np.arange(start, min(start + FEW_ROWS, block.n_rows))
         key = openers.key_of(block, held, ids, order, seed)
         part = cut(block, start, start + len(ids))
         limit = np.empty(part.n_rows, dtype=np.int32)
         count_before(key, part.start, openers.key, openers.row, limit)
         mine = {name: values[ids[0] : ids[-1] + 1] for name, values in held.items()}
-        before = mine["labels"].copy()
+        before = narrowed(mine["labels"], first)
         verdict = np.full(part.n_rows, UNSETTLED, dtype=np.uint8)
         compare(part, mine, verdict, form, products, np.inf, first, limit)
         with borrow() as sums:
@@ -413,7 +419,8 @@ def add_block(block: Block, held, frame: Frame, borrow) -> None:
 
 def relabel_block(block: Block, held, number: np.ndarray) -> None:
     """Give clusters other numbers; -1 leaves rows without a cluster."""
-    held["labels"][:] = number[held["labels"]]
+    for part in chunks(held["labels"], values=FEW_ROWS):
+        held["labels"][part] = number[held["labels"][part]]
 
 
 def rehome_block(block: Block, held, message) -> None:
@@ -426,7 +433,7 @@ def rehome_block(block: Block, held, message) -> None:
 def adopt_block(block: Block, held, message) -> None:
     """Give rows their labels of after a split, merge or move, and say what bounds still hold."""
     change, changed = message
-    for part in chunks(held["labels"]):
+    for part in chunks(held["labels"], values=FEW_ROWS):
         old = held["labels"][part]
         labels = change.near[old]
         if change.far is not None:
@@ -439,6 +446,11 @@ def adopt_block(block: Block, held, message) -> None:
         moved = changed[labels]
         held["upper"][part][moved] = np.inf
         held["lower"][part][moved] = 0.0
+
+
+def narrowed(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return a copy of labels, in half the room unless clusters are very many."""
+    return labels.astype(np.uint16 if n_clusters <= 2**16 else np.int32)
 
 
 def keep_block(block: Block, held, message) -> None:

@@ -22,11 +22,13 @@ LISTS_ROOM = 64
 # In more dimensions hardly any row is settled by them.
 FEW_DIMENSIONS = 32
 # Centers that are compared at once with others, at least, and with how many, at most.
-TILE_ROWS, TILE_COLUMNS = 16, 4096
+TILE_ROWS, TILE_COLUMNS = 16, 512
+TASKS_A_THREAD = 4
 # Products for so many bytes of the table are held at once.
 TILE_ROOM = 256
-# Centers around their own that rows look at in a local pass.
-LOCAL_NEIGHBOURS = 32
+# Centers around their own that rows look at in a local pass, and for each dimension: in few
+# dimensions few centers are around one.
+LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION = 32, 8
 
 
 class Lists(NamedTuple):
@@ -95,14 +97,22 @@ def list_neighbours(
     error = 4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max()
     room = frame.n_bytes // (LISTS_ROOM * 8 * k)
     most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
-    listed = min(LOCAL_NEIGHBOURS if local else most, k - 1)
+    if local:
+        most = min(LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION * frame.n_features)
+    listed = min(most, k - 1)
     if local and bounded is not None and bounded.shape == (k, listed):
         neighbours = bounded
     else:  # those of a local search outlive the centers of now
         neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
-    def work(start, stop):
+    step = max(TILE_ROWS, 4 * frame.tile_values(TILE_ROOM) // (min(k, TILE_COLUMNS) * seen.itemsize))
+
+    def work(first, last):
+        for start in range(first, last, step):
+            list_some(start, min(start + step, last))
+
+    def list_some(start, stop):
         scaled = seen[start:stop] * kind(-2 * unit**-2)
         nearest = np.empty((stop - start, listed), dtype=np.int32)
         found = np.full((stop - start, listed + 1), np.inf, dtype=kind)
@@ -116,8 +126,9 @@ def list_neighbours(
         gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
         gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
 
-    step = max(TILE_ROWS, 4 * frame.tile_values(TILE_ROOM) // (k * seen.itemsize))
-    rows.each(work, [(at, min(at + step, k)) for at in range(0, k, step)])
+    # A thread's task takes room, too, so tasks are few.
+    span = step * -(-k // (step * TASKS_A_THREAD * rows.n_threads))
+    rows.each(work, [(at, min(at + span, k)) for at in range(0, k, span)])
     return Lists(neighbours, gaps, np.zeros(k))
 
 

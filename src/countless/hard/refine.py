@@ -103,6 +103,7 @@ class Refiner:
         for at in range(0, len(cluster), at_once):
             part = slice(at, at + at_once)
             n_new += self._take_splits(halve(self.nearest, cluster[part], farthest[part]), price)
+        self.nearest.forget_marks()
         return n_new
 
     def _take_splits(self, halves: Halves, price: float) -> int:
@@ -218,7 +219,6 @@ class Refiner:
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
-        self.nearest.forget_marks()
         self.settle_rows()
         return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
 

@@ -16,13 +16,15 @@ import numpy as np
 from countless.kernels.rows import Linear, Points, Scale, Seen
 from countless.kernels.statistics import gather
 from countless.rows.block import Block
-from countless.rows.inplace import chunks, keep, resize
+from countless.rows.inplace import CHUNK_VALUES, chunks, keep, resize
 
 # Whole numbers below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
 # Values computed at once: as many as fit the cache, and what pays for a call.
 MOST_TILE_VALUES, LEAST_TILE_VALUES = 2**17, 2**13
+# Values of clusters: one for so many bytes of the table.
+LEAST_VALUES, VALUES_ROOM = 2**9, 2**12
 
 
 class Summary(NamedTuple):
@@ -114,6 +116,11 @@ class Frame(NamedTuple):
         That is one for so many bytes of it.
         """
         return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
+
+    @property
+    def few_values(self) -> int:
+        """How many values of clusters to work on at once: they take little room."""
+        return min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
 
     @property
     def by_differences(self) -> bool:

@@ -8,15 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless.kernels.statistics import add_rows, add_squares
-from countless.rows.block import Block
+from countless.rows.block import Block, cut
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
 from countless.rows.home import Rows
 from countless.rows.inplace import chunks
 
 # About as many rows tell where the middle of the table is.
 SAMPLE_ROWS = 1024
-# Rows that it is drawn from at once.
-DRAW_ROWS = 2048
+# Rows of a block that are worked on at once where that takes room.
+FEW_ROWS = 2048
 # Values measured by ratio must be this many steps at least.
 SMALLEST_SHARE = 2.0**12
 # No value is farther from the origin in the frame's unit.
@@ -125,10 +125,10 @@ def look_at_block(block: Block, held, message) -> Look:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
         chosen = np.empty(block.n_rows, dtype=bool)
-        for at in range(0, block.n_rows, DRAW_ROWS):
-            part = slice(at, min(at + DRAW_ROWS, block.n_rows))
-            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
-            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        for start in range(0, block.n_rows, FEW_ROWS):
+            stop = min(start + FEW_ROWS, block.n_rows)
+            place = np.arange(block.start + start, block.start + stop, dtype=np.uint64)
+            chosen[start:stop] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return Look(
         low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
@@ -139,9 +139,11 @@ def look_at_block(block: Block, held, message) -> Look:
 def weigh_block(block: Block, held, message, borrow) -> int:
     """Add up all rows of a block, and return what they cost by themselves, in steps."""
     frame, cost_step = message
+    labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
     with borrow() as sums:
-        labels = np.zeros(block.n_rows, dtype=np.int32)
-        add_rows(block.form, block.weight, labels, frame.scale, *sums)
+        for start in range(0, block.n_rows, FEW_ROWS):
+            part = cut(block, start, min(start + FEW_ROWS, block.n_rows))
+            add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
     if frame.by_differences and frame.divergence.name == "sqeuclidean":
         return add_squares(block.form.values, block.weight, frame.origin, cost_step)
     cost = block.weight * _own_costs(block, frame.divergence)
@@ -175,7 +177,7 @@ def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
         if X.shape[1] > NARROW:
             return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         low, high = np.full(X.shape[1], np.inf, X.dtype), np.full(X.shape[1], -np.inf, X.dtype)
-        for part in chunks(X):
+        for part in chunks(X, values=FEW_ROWS):
             columns = np.ascontiguousarray(X[part].T)
             np.minimum(low, columns.min(axis=1), out=low)
             np.maximum(high, columns.max(axis=1), out=high)
