@@ -13,7 +13,7 @@ PARTNERS = 8
 # Values that are held at once; clusters that are compared with as many others, one pair for so many
 # bytes of the table.
 CHUNK_VALUES = 2**14
-LEAST_TILE, MOST_TILE, TILE_ROOM = 64, 256, 512
+LEAST_TILE, MOST_TILE, TILE_ROOM = 64, 256, 2048
 MANY_CLUSTERS = 1024
 
 
@@ -37,9 +37,7 @@ def profitable_merges(
     a, b = pairs.T
     energy = frame.energy(summary)
     cost = np.empty(len(pairs))
-    step = max(1, CHUNK_VALUES // rows.n_features)
-    for at in range(0, len(pairs), step):
-        part = slice(at, at + step)
+    for part in frame.chunks(np.broadcast_to(0.0, (len(pairs), rows.n_features))):
         joined = summary.take(a[part])
         joined.absorb(summary.take(b[part]))
         cost[part] = frame.energy(joined) - energy[a[part]] - energy[b[part]]

@@ -231,10 +231,11 @@ class Nearest:
         self._lists = None
         give_back()
 
-    def keep(self) -> None:
-        """Remember the labels."""
-        self.rows.extend(self.state, {KEPT: (np.min_scalar_type(self.n_clusters - 1), 0)})
-        self.rows.run(keep_block, self.state, None, data=False)
+    def keep(self, ancestor: np.ndarray) -> None:
+        """Remember the labels of before a split: cluster ``c`` came out of ``ancestor[c]``."""
+        kind = np.min_scalar_type(ancestor.max())
+        self.rows.extend(self.state, {KEPT: (kind, 0)})
+        self.rows.run(keep_block, self.state, ancestor.astype(kind), data=False)
 
     def take_back(self, n_clusters: int) -> None:
         """Go back to the labels remembered, of so many clusters."""
@@ -295,7 +296,7 @@ class Nearest:
         self._parent = place[self._parent[ancestor]]
         if self._bounded is not None:
             inherit(self._bounded, ancestor)
-            for part in chunks(self._bounded, values=self.rows.frame.few_values):
+            for part in self.rows.frame.chunks(self._bounded):
                 self._bounded[part] = place[self._bounded[part]]
         self._lists = None
 
@@ -309,7 +310,7 @@ class Nearest:
         if k > before:
             resize(self.centers, k)
         step = np.empty(k)
-        parts = chunks(self.centers, k, frame.few_values)
+        parts = frame.chunks(self.centers, k)
         # No center moves before those that come out of it have been measured.
         for part in parts if k <= before else reversed(parts):
             mean = frame.means(self.summary.take(part), coarse=self._coarse)
@@ -454,7 +455,8 @@ def narrowed(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def keep_block(block: Block, held, message) -> None:
-    held[KEPT][:] = held["labels"]
+    for part in chunks(held["labels"], values=FEW_ROWS):
+        held[KEPT][part] = message[held["labels"][part]]
 
 
 def take_back_block(block: Block, held, message) -> None:

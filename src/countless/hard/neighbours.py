@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless.hard.sketch import few_directions, look
-from countless.kernels.assign import MOST
-from countless.kernels.neighbours import mark_fresh, pick_neighbours
+from countless.kernels.neighbours import list_nearest
 from countless.rows import Rows
 from countless.rows.inplace import chunks, growing
 
@@ -21,11 +20,8 @@ MOST_NEIGHBOURS = 128
 LISTS_ROOM = 64
 # In more dimensions hardly any row is settled by them.
 FEW_DIMENSIONS = 32
-# Centers that are compared at once with others, at least, and with how many, at most.
-TILE_ROWS, TILE_COLUMNS = 16, 512
-TASKS_A_THREAD = 4
-# Products for so many bytes of the table are held at once.
-TILE_ROOM = 256
+# Tasks that a thread has at least; each takes room.
+TASKS = 4
 # Centers around their own that rows look at in a local pass, and for each dimension: in few
 # dimensions few centers are around one.
 LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION = 32, 8
@@ -90,11 +86,12 @@ def list_neighbours(
     if basis is not None or centers.dtype != np.float32:
         n_directions = frame.n_features if basis is None else basis.shape[1] + 1
         seen, unit = np.empty((k, n_directions), dtype=kind), 1.0
-        for part in chunks(centers):
-            points = frame.seen(centers[part]) / frame.unit
+        for part in frame.chunks(centers):
+            points = frame.seen(centers[part])
+            points /= frame.unit
             seen[part] = points if basis is None else look(points, basis)
     square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
-    error = 4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max()
+    error = float(4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max())
     room = frame.n_bytes // (LISTS_ROOM * 8 * k)
     most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
     if local:
@@ -106,28 +103,16 @@ def list_neighbours(
         neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
-    step = max(TILE_ROWS, 4 * frame.tile_values(TILE_ROOM) // (min(k, TILE_COLUMNS) * seen.itemsize))
+    fresh = local and bounded is not None
+    known, parent = (bounded, parent) if fresh else (neighbours, np.empty(0, dtype=np.int32))
 
-    def work(first, last):
-        for start in range(first, last, step):
-            list_some(start, min(start + step, last))
+    def work(start, stop):
+        list_nearest(
+            seen, square, kind(-2 * unit**-2), error, frame.unit * (1 - 1e-6), start, stop,
+            known, parent, neighbours, gaps,
+        )  # fmt: skip
 
-    def list_some(start, stop):
-        scaled = seen[start:stop] * kind(-2 * unit**-2)
-        nearest = np.empty((stop - start, listed), dtype=np.int32)
-        found = np.full((stop - start, listed + 1), np.inf, dtype=kind)
-        for first in range(0, k, TILE_COLUMNS):
-            scores = scaled @ seen[first : first + TILE_COLUMNS].T
-            pick_neighbours(scores, square, start, first, nearest, found)
-        if local and bounded is not None:
-            mark_fresh(nearest, bounded[start:stop], parent)
-        neighbours[start:stop] = nearest
-        found += square[start:stop, None]
-        gap = np.sqrt(np.maximum(found - error, 0.0)) * (frame.unit * (1 - 1e-6))
-        gaps[start:stop] = np.where(np.isinf(found), np.inf, np.minimum(gap, MOST))
-
-    # A thread's task takes room, too, so tasks are few.
-    span = step * -(-k // (step * TASKS_A_THREAD * rows.n_threads))
+    span = -(-k // (TASKS * rows.n_threads))
     rows.each(work, [(at, min(at + span, k)) for at in range(0, k, span)])
     return Lists(neighbours, gaps, np.zeros(k))
 

@@ -18,7 +18,7 @@ from countless.rows import Block, Frame
 # Rows enough to make a matrix product worth its preparation, and what one takes in any case.
 LEAST_TILE_ROWS, LEAST_ROW_VALUES = 32, 16
 # Values for so many bytes of the table are computed at once: more where each tile is a call.
-TILE_ROOM, KERNEL_TILE_ROOM = 32, 256
+TILE_ROOM, KERNEL_TILE_ROOM = 32, 512
 
 
 class Scores(NamedTuple):

@@ -87,10 +87,11 @@ class Refiner:
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
-    def split(self, price: float | None = None, most: int | None = None) -> int:
-        """Split clusters that gain more than the price (None: the penalty); return how many.
+    def split(self, price: float | None = None, most: int | None = None) -> np.ndarray:
+        """Split clusters that gain more than the price (None: the penalty); return which.
 
-        With ``most``, of so many that cost most.
+        With ``most``, of so many that cost most. New clusters come after the old, in the order of
+        those returned.
         """
         price = self.penalty if price is None else price
         self.nearest.forget_lists()
@@ -99,18 +100,19 @@ class Refiner:
         room = self.frame.n_bytes // (CLUSTER_ROOM * 8 * self.frame.n_features)
         room = (room - self.n_clusters) // HALVING_ARRAYS
         at_once = max(1, room, -(-len(cluster) // MOST_HALVINGS))
-        n_new = 0
+        split = [np.empty(0, dtype=np.int64)]
         for at in range(0, len(cluster), at_once):
             part = slice(at, at + at_once)
-            n_new += self._take_splits(halve(self.nearest, cluster[part], farthest[part]), price)
+            halves = halve(self.nearest, cluster[part], farthest[part])
+            split.append(self._take_splits(halves, price))
         self.nearest.forget_marks()
-        return n_new
+        return np.concatenate(split)
 
-    def _take_splits(self, halves: Halves, price: float) -> int:
+    def _take_splits(self, halves: Halves, price: float) -> np.ndarray:
         pays = halves.gain > price + self.rounding
-        n_new = int(pays.sum())
+        split, n_new = halves.cluster[pays], int(pays.sum())
         if n_new:
-            k, split, far = self.n_clusters, halves.cluster[pays], halves.far.take(pays)
+            k, far = self.n_clusters, halves.far.take(pays)
             new_label = np.arange(k, dtype=np.int32)
             far_label = new_label.copy()
             far_label[split] = k + np.arange(n_new)
@@ -120,7 +122,7 @@ class Refiner:
                 sums[split] -= part
             ancestor = np.append(np.arange(k), split)
             self.nearest.adopt(Relabelling(new_label, far_label), ancestor)
-        return n_new
+        return split
 
     def merge(self) -> int:
         """Merge pairs of clusters for as long as that pays; return how many."""
@@ -157,9 +159,12 @@ class Refiner:
         and needed in another.
         """
         before, n_before = self.objective, self.n_clusters
-        self.nearest.keep()
-        while self.n_clusters < enough and self.split(price, most):
+        split = self.split(price, most)
+        # Only now: the marks of the split are gone, and labels still tell where rows came from.
+        self.nearest.keep(np.append(np.arange(n_before), split))
+        while len(split):
             self.settle_rows(local=local)
+            split = self.split(price, most) if self.n_clusters < enough else split[:0]
         self.settle_rows(local=local)
         self.merge()
         for _ in range(VENTURE_PASSES):
@@ -330,7 +335,7 @@ def refine(
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
         # While clusters still come in numbers it is too early to merge, or to settle rows to the
         # last one.
-        if refiner.split() > GROWING * refiner.n_clusters:
+        if len(refiner.split()) > GROWING * refiner.n_clusters:
             refiner.settle_rows(local=local)
             refiner.settle_rows(local=local)
             note(refiner.objective)

@@ -1,6 +1,48 @@
 """The nearest of many centers, picked from tables of their squared distances."""
 
+import numpy as np
 from numba import njit
+
+from countless.kernels.assign import MOST
+
+# Centers that are compared at once, and with how many others.
+TILE_ROWS, TILE_COLUMNS = 64, 128
+
+
+@njit(nogil=True, cache=True)
+def list_nearest(
+    seen, square, factor, error, unit, start, stop, known, parent, neighbours, gaps
+):
+    """List the centers around each from ``start`` to ``stop``, with distances rounded down.
+
+    ``seen @ seen.T * factor`` plus squares are squared distances, up to the error, in a unit.
+    Centers that are not ``known`` are marked, if there are parents.
+
+    neighbours, gaps are # OUT.
+    """
+    k, listed = seen.shape[0], neighbours.shape[1]
+    size = min(TILE_ROWS, stop - start)
+    room = np.empty(size * min(TILE_COLUMNS, k), dtype=seen.dtype)
+    nearest = np.empty((size, listed), dtype=np.int32)
+    found = np.empty((size, listed + 1), dtype=seen.dtype)
+    for at in range(start, stop, size):
+        n = min(size, stop - at)
+        found[:] = np.inf
+        for first in range(0, k, TILE_COLUMNS):
+            others = seen[first : first + TILE_COLUMNS]
+            scores = room[: n * others.shape[0]].reshape(n, others.shape[0])
+            np.dot(seen[at : at + n], others.T, scores)
+            scores *= factor
+            pick_neighbours(scores, square, at, first, nearest[:n], found)
+        if parent.shape[0] > 0:
+            mark_fresh(nearest[:n], known[at : at + n], parent)
+        for r in range(n):
+            neighbours[at + r] = nearest[r]
+            for t in range(listed + 1):
+                gap = found[r, t]
+                if np.isfinite(gap):
+                    gap = min(np.sqrt(max(gap + square[at + r] - error, 0.0)) * unit, MOST)
+                gaps[at + r, t] = gap
 
 
 @njit(nogil=True, cache=True)

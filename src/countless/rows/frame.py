@@ -117,10 +117,10 @@ class Frame(NamedTuple):
         """
         return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
 
-    @property
-    def few_values(self) -> int:
-        """How many values of clusters to work on at once: they take little room."""
-        return min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
+    def chunks(self, array: np.ndarray, n_rows: int | None = None) -> list[slice]:
+        """Return slices of some clusters each, small beside the table."""
+        values = min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
+        return chunks(array, n_rows, values)
 
     @property
     def by_differences(self) -> bool:
@@ -165,7 +165,7 @@ class Frame(NamedTuple):
         means = out
         if means is None:
             means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
-        for part in chunks(means):
+        for part in self.chunks(means):
             seen = self.divergence.means(*self.floats(summary.take(part)))
             means[part] = seen if coarse else seen + self.origin
         return means
@@ -179,7 +179,7 @@ class Frame(NamedTuple):
     def energy(self, summary: Summary) -> np.ndarray:
         """Return each cluster's share of the objective beyond its rows' own costs."""
         energy = np.empty(len(summary.weight))
-        for part in chunks(summary.total):
+        for part in self.chunks(summary.total):
             energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
         return energy
 
@@ -191,7 +191,7 @@ class Frame(NamedTuple):
             energy = self.energy(summary)
         else:
             energy = np.empty(len(centers))
-            for part in chunks(centers):
+            for part in self.chunks(centers):
                 weight, total = self.floats(summary.take(part))
                 slope, offset = self.divergence.slope_offset(self.seen(centers[part]))
                 energy[part] = weight * offset - np.einsum("ij,ij->i", total, slope)
@@ -220,7 +220,7 @@ class Frame(NamedTuple):
         if not self.by_differences:
             linear = self.linear(values)
             return 1.0, np.ascontiguousarray(linear.slope.T), linear.offset
-        parts = chunks(values)
+        parts = self.chunks(values)
         largest = [np.abs(self.seen(values[part])).max() for part in parts]
         unit = max(self.unit, *largest, 0.0)
         right = np.empty((0, len(values)), dtype=np.float32)
