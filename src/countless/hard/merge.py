@@ -89,22 +89,24 @@ def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
         seen /= weight[part, None]
         return seen
 
+    def best_among(others: slice, part: slice, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        other = means(others)
+        cost = own @ other.T
+        cost *= -2
+        cost += np.einsum("ij,ij->i", other, other)
+        cost += np.einsum("ij,ij->i", own, own)[:, None]
+        both = share[part, None] + share[others]
+        cost *= np.divide(share[others], both, out=both)
+        if others == part:
+            np.fill_diagonal(cost, np.inf)
+        best = cost.argmin(axis=1)
+        return best, np.take_along_axis(cost, best[:, None], axis=1)[:, 0]
+
     def partners(part: slice) -> np.ndarray:
         own = means(part)
-        own_square = np.einsum("ij,ij->i", own, own)[:, None]
         least, partner = np.full(len(own), np.inf), np.zeros(len(own), dtype=np.int64)
         for others in parts:
-            other = means(others)
-            cost = own @ other.T
-            cost *= -2
-            cost += np.einsum("ij,ij->i", other, other)
-            cost += own_square
-            both = share[part, None] + share[others]
-            cost *= np.divide(share[others], both, out=both)
-            if others == part:
-                np.fill_diagonal(cost, np.inf)
-            best = cost.argmin(axis=1)
-            value = np.take_along_axis(cost, best[:, None], axis=1)[:, 0]
+            best, value = best_among(others, part, own)
             partner = np.where(value < least, others.start + best, partner)
             least = np.minimum(value, least)
         return partner

@@ -6,13 +6,11 @@ from numba import njit
 from countless.kernels.assign import MOST
 
 # Centers that are compared at once, and with how many others.
-TILE_ROWS, TILE_COLUMNS = 64, 128
+TILE_ROWS, TILE_COLUMNS = 32, 128
 
 
 @njit(nogil=True, cache=True)
-def list_nearest(
-    seen, square, factor, error, unit, start, stop, known, parent, neighbours, gaps
-):
+def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, neighbours, gaps):
     """List the centers around each from ``start`` to ``stop``, with distances rounded down.
 
     ``seen @ seen.T * factor`` plus squares are squared distances, up to the error, in a unit.

@@ -24,7 +24,7 @@ from countless.rows.frame import Frame, Summary
 # busy.
 BLOCK_VALUES = 2**20
 LEAST_VALUES = 2**16
-SMALLEST_BLOCK, LARGEST_BLOCK = 2**6, 2**14
+SMALLEST_BLOCK, LARGE_BLOCK, LARGEST_BLOCK = 2**6, 2**13, 2**14
 FEWEST_BLOCKS = 16
 # Threads share sums that take more than this share of the table.
 ROOM = 1 / 64
@@ -36,7 +36,8 @@ Held = dict[str, np.ndarray]  # what is held for the rows of one block
 def block_size(n_rows: int, n_features: int) -> int:
     """Return how many rows a block has: a power of two, fewer where the table is short."""
     values = min(max(n_rows * n_features // FEWEST_BLOCKS, LEAST_VALUES), BLOCK_VALUES)
-    size = min(values // n_features, LARGEST_BLOCK)
+    # What threads hold for a block must be small beside a short table.
+    size = min(values // n_features, LARGEST_BLOCK, max(LARGE_BLOCK, n_rows // FEWEST_BLOCKS))
     return 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
 
 

@@ -16,9 +16,7 @@ CHUNK_VALUES = 2**13
 OWN_BYTES = 2**25 + 2**16
 
 
-def chunks(
-    array: np.ndarray, n_rows: int | None = None, values: int = CHUNK_VALUES
-) -> list[slice]:
+def chunks(array: np.ndarray, n_rows: int | None = None, values: int = CHUNK_VALUES) -> list[slice]:
     """Return slices of some rows each, small beside what they are taken of."""
     n_rows = len(array) if n_rows is None else n_rows
     step = max(1, values // max(1, int(np.prod(array.shape[1:]))))
