@@ -103,8 +103,9 @@ class Refiner:
         split = [np.empty(0, dtype=np.int64)]
         for at in range(0, len(cluster), at_once):
             part = slice(at, at + at_once)
-            halves = halve(self.nearest, cluster[part], farthest[part])
-            split.append(self._take_splits(halves, price))
+            split.append(
+                self._take_splits(halve(self.nearest, cluster[part], farthest[part]), price)
+            )
         self.nearest.forget_marks()
         return np.concatenate(split)
 

@@ -48,7 +48,7 @@ def gather(values, ids, origin, scale, tile, norm):
 @njit(nogil=True, cache=True)
 def add_squares(values, row_weight, origin, step):
     """Add up rows' weighted squared distances from the origin, each in whole steps."""
-    total = 0
+    total = np.int64(0)
     for i in range(values.shape[0]):
         square = 0.0
         for j in range(values.shape[1]):

@@ -247,7 +247,8 @@ class Frame(NamedTuple):
         kind = np.float32 if self.by_differences else np.float64
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
-        gather(block.form.values, ids, self.origin, 1.0 / unit, values, squares)
+        rows = block.form.values  # type: ignore[union-attr]
+        gather(rows, ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 

@@ -145,7 +145,8 @@ def weigh_block(block: Block, held, message, borrow) -> int:
             part = cut(block, start, min(start + FEW_ROWS, block.n_rows))
             add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
     if frame.by_differences and frame.divergence.name == "sqeuclidean":
-        return add_squares(block.form.values, block.weight, frame.origin, cost_step)
+        rows = block.form.values  # type: ignore[union-attr]
+        return int(add_squares(rows, block.weight, frame.origin, cost_step))
     cost = block.weight * _own_costs(block, frame.divergence)
     return int(np.rint(cost / cost_step).astype(np.int64).sum())
 
