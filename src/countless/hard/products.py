@@ -16,7 +16,7 @@ from countless.kernels.assign import Product
 from countless.rows import Block, Frame
 
 # Rows enough to make a matrix product worth its preparation, and what one takes in any case.
-LEAST_TILE_ROWS, LEAST_ROW_VALUES = 32, 16
+LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
 # Values for so many bytes of the table are computed at once: more where each tile is a call.
 TILE_ROOM, KERNEL_TILE_ROOM = 32, 512
 
@@ -63,7 +63,7 @@ class Products:
         if frame.by_differences and basis is None:
             self.product = Product(
                 self.right, self.offset, frame.origin, float(self.unit), self.error, self.rounding,
-                self._tile_rows(KERNEL_TILE_ROOM),
+                max(2 * LEAST_TILE_ROWS, self._tile_rows(KERNEL_TILE_ROOM)),
             )  # fmt: skip
 
     @property
