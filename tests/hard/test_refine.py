@@ -278,7 +278,7 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(pas
         refiner = Refiner(nearest, 0.5)
         for turn in range(12):
             if turn % 6 == 1:
-                assert refiner.split(0.1, most=9) + refiner.merge() > 0
+                assert len(refiner.split(0.1, most=9)) + refiner.merge() > 0
             own = nearest.labels.copy()
             nearest.settle(local=True)
             neighbours, gaps = listed[-1][:2]

@@ -19,6 +19,8 @@ from countless.rows import Block, Frame
 LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
 # Values for so many bytes of the table are computed at once: more where each tile is a call.
 TILE_ROOM, KERNEL_TILE_ROOM = 32, 512
+# Tiles of larger tables are worth a call each, and need no second library for products.
+SMALL_TABLE = 2**25
 
 
 class Scores(NamedTuple):
@@ -60,7 +62,7 @@ class Products:
         largest = float(np.abs(self.offset).max(initial=0.0))
         self.error = self.rounding * largest, self.rounding * reach
         self.product = None
-        if frame.by_differences and basis is None:
+        if frame.by_differences and basis is None and frame.n_bytes < SMALL_TABLE:
             self.product = Product(
                 self.right, self.offset, frame.origin, float(self.unit), self.error, self.rounding,
                 max(2 * LEAST_TILE_ROWS, self._tile_rows(KERNEL_TILE_ROOM)),
