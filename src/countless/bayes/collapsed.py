@@ -23,7 +23,7 @@ from countless.priors import Tables
 NO_TARGET = np.empty(0, dtype=np.int32)
 # Rows that changed clusters in so many of the sweeps in which one looks are restless. Each of them
 # is visited so many times more, where these visits are at most so many times the number of rows.
-RESTLESS, MOST_VISITS, MOST_SHARE = 2, 8, 2
+RESTLESS, MOST_VISITS, MOST_SHARE = 2, 4, 2
 
 
 class Partition(NamedTuple):

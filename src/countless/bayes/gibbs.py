@@ -23,9 +23,9 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 # Statistics follow rows that come and go; after so many sweeps they are summed afresh.
 SWEEPS_BEFORE_REFRESH = 100
 # Splits and merges that are tried after each sweep.
-N_TRIES = 24
-# A chain settles for so many sweeps, if so many are forgotten.
-SETTLING = 25
+N_TRIES = 12
+# A chain settles for so many sweeps, if so many are forgotten, and tries more meanwhile.
+SETTLING, SETTLING_TRIES = 25, 24
 
 
 class Draw(NamedTuple):
@@ -109,7 +109,8 @@ class PartitionChain:
         self.partition = self._sweep(self.partition, *state)
         if self._split_merge:
             settles = self.n_swept <= self._n_settling
-            self.partition = split_and_merge(self.partition, *state, N_TRIES, settles=settles)
+            n_tries = SETTLING_TRIES if settles else N_TRIES
+            self.partition = split_and_merge(self.partition, *state, n_tries, settles=settles)
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""
