@@ -150,7 +150,7 @@ def test_random_order_depends_on_the_seed_alone():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
     monkeypatch.setattr(home, "LARGEST_BLOCK", 64)  # so that there are many blocks
-    X = table(3, 3000, 4, "sqeuclidean")
+    X = table(3, 700, 4, "sqeuclidean")
     X = sp.csr_matrix(X) if sparse else X
     one, three = (DPMeans(40.0, refine=refine, n_jobs=n).fit(X) for n in (1, 3))
     assert np.array_equal(one.labels_, three.labels_)
