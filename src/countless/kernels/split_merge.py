@@ -185,9 +185,11 @@ def _find_gains(
     The weight of having one cluster less is left out.
     """
     for c in range(together.shape[0]):
-        together[c] -= marginals[c] + marginal
-        together[c] += size[sizes[c] + count] - size[sizes[c]] - size[count]
-    together[own] = -math.inf
+        if c == own:  # together they may have more rows than there are
+            together[c] = -math.inf
+        else:
+            together[c] -= marginals[c] + marginal
+            together[c] += size[sizes[c] + count] - size[sizes[c]] - size[count]
 
 
 @njit(nogil=True, cache=True)
