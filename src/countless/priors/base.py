@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -184,7 +183,7 @@ class PartitionPrior(ABC):
         join = np.concatenate([[-np.inf], self.log_join(np.arange(1, n))])
         return Tables(size, join, self.log_open(np.arange(n)) + size[1])
 
-    @cached_property
+    @property
     def believed(self) -> dict[str, Hyperprior]:
         """The parameters that are distributions, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
