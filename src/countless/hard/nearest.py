@@ -27,7 +27,16 @@ from countless.kernels.assign import (
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 from countless.rows import Block, Frame, Rows, Summary
 from countless.rows.block import cut
-from countless.rows.inplace import chunks, give_back, growing, inherit, keep, reorder, resize
+from countless.rows.inplace import (
+    FEW_ROWS,
+    chunks,
+    give_back,
+    growing,
+    inherit,
+    keep,
+    reorder,
+    resize,
+)
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
 FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
@@ -37,8 +46,6 @@ NO_LIMIT = np.empty(0, dtype=np.int32)
 KEPT = "kept"  # the labels of before a venture
 # Passes for which a local search goes on with its lists: centers move away from them.
 PASSES_A_LIST = 4
-# Rows of a block that are worked on at once where that takes room.
-FEW_ROWS = 2**11
 # The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
 CHEAP = 4.0
 
@@ -395,13 +402,12 @@ def open_block(block: Block, held, message, borrow) -> int:
     """Compare rows with the clusters opened before each; count those that join one."""
     frame, form, products, first, openers, order, seed = message
     n_changed = 0
-    for start in range(0, block.n_rows, FEW_ROWS):
-        ids = np.arange(start, min(start + FEW_ROWS, block.n_rows))
-        key = openers.key_of(block, held, ids, order, seed)
-        part = cut(block, start, start + len(ids))
+    for few in chunks(held["labels"], values=FEW_ROWS):
+        key = openers.key_of(block, held, np.arange(few.start, few.stop), order, seed)
+        part = cut(block, few.start, few.stop)
         limit = np.empty(part.n_rows, dtype=np.int32)
         count_before(key, part.start, openers.key, openers.row, limit)
-        mine = {name: values[ids[0] : ids[-1] + 1] for name, values in held.items()}
+        mine = {name: values[few] for name, values in held.items()}
         before = narrowed(mine["labels"], first)
         verdict = np.full(part.n_rows, UNSETTLED, dtype=np.uint8)
         compare(part, mine, verdict, form, products, np.inf, first, limit)

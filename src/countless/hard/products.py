@@ -19,7 +19,7 @@ from countless.rows import Block, Frame
 LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
 # Values for so many bytes of the table are computed at once: more where each tile is a call.
 TILE_ROOM, KERNEL_TILE_ROOM = 32, 512
-# Tiles of larger tables are worth a call each, and need no second library for products.
+# Tiles of larger tables are worth a call each.
 SMALL_TABLE = 2**25
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 # Values that are moved at once.
 CHUNK_VALUES = 2**13
+# Rows of a block that are worked on at once where that takes room.
+FEW_ROWS = 2**11
 # Memory of this size is the system's own, never a part of what an allocator keeps.
 OWN_BYTES = 2**25 + 2**16
 

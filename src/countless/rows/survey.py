@@ -11,12 +11,10 @@ from countless.kernels.statistics import add_rows, add_squares
 from countless.rows.block import Block, cut
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
 from countless.rows.home import Rows
-from countless.rows.inplace import chunks
+from countless.rows.inplace import FEW_ROWS, chunks
 
 # About as many rows tell where the middle of the table is.
 SAMPLE_ROWS = 1024
-# Rows of a block that are worked on at once where that takes room.
-FEW_ROWS = 2048
 # Values measured by ratio must be this many steps at least.
 SMALLEST_SHARE = 2.0**12
 # No value is farther from the origin in the frame's unit.
@@ -125,10 +123,9 @@ def look_at_block(block: Block, held, message) -> Look:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
         chosen = np.empty(block.n_rows, dtype=bool)
-        for start in range(0, block.n_rows, FEW_ROWS):
-            stop = min(start + FEW_ROWS, block.n_rows)
-            place = np.arange(block.start + start, block.start + stop, dtype=np.uint64)
-            chosen[start:stop] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        for part in chunks(chosen, values=FEW_ROWS):
+            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
+            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return Look(
         low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
@@ -141,8 +138,8 @@ def weigh_block(block: Block, held, message, borrow) -> int:
     frame, cost_step = message
     labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
     with borrow() as sums:
-        for start in range(0, block.n_rows, FEW_ROWS):
-            part = cut(block, start, min(start + FEW_ROWS, block.n_rows))
+        for few in chunks(block.weight, values=FEW_ROWS):
+            part = cut(block, few.start, few.stop)
             add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
     if frame.by_differences and frame.divergence.name == "sqeuclidean":
         rows = block.form.values  # type: ignore[union-attr]
