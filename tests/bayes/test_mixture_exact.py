@@ -7,7 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless.bayes.collapsed import NO_TARGET, Visits, partition_of
 from countless.bayes.gibbs import PartitionChain
-from countless.bayes.split_merge import split_and_merge
+from countless.bayes import split_merge
+from countless.bayes.split_merge import settle, split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
 from countless.kernels.gibbs import sweep
 from countless.models import (
@@ -185,7 +186,7 @@ def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(600)
     rows = model.rows(X)
     halves = partition_of(model, rows, np.arange(600) % 2)
-    joined = split_and_merge(halves, model, rows, tables, random, 24, settles=True)
+    joined = settle(halves, model, rows, tables, random, 24)
     assert len(joined.sizes) == 1
 
 
@@ -196,26 +197,45 @@ def test_a_chain_that_settles_mends_a_border_between_two_clusters():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(400)
     rows = model.rows(X)
     wrong = partition_of(model, rows, truth & (X[:, 1] > 6.5))
-    mended = split_and_merge(wrong, model, rows, tables, random, 12, settles=True)
+    mended = settle(wrong, model, rows, tables, random, 12)
     assert adjusted_rand_score(truth, mended.labels) == 1.0
     np.testing.assert_array_equal(mended.sizes, np.bincount(mended.labels))
     summed = partition_of(model, rows, mended.labels).statistics
     np.testing.assert_allclose(mended.statistics, summed, atol=1e-9)
 
 
+def ask_early(monkeypatch):
+    """Let splits and merges be given up after any row, few as there are."""
+    monkeypatch.setattr(split_merge, "PART_PER_NUMBER", 0)
+    monkeypatch.setattr(split_merge, "LEAST_PART", 1)
+
+
+early = pytest.mark.parametrize("early", [False, True], ids=["whole", "in parts"])
+
+
 @pytest.mark.slow
-@cases(("diagonal", "pitman-yor"))
-def test_splits_and_merges_alone_keep_the_posterior(model, X, prior):
+@early
+@cases(("diagonal", "pitman-yor"), ("gaussian", "dirichlet"))
+def test_splits_and_merges_alone_keep_the_posterior(model, X, prior, early, monkeypatch):
     def move(*state):
         return split_and_merge(*state, 20)  # a wrong ratio shows where it has had its way for long
 
-    assert kept(move, model, X, prior, 400) > 1e-4
+    if early:
+        ask_early(monkeypatch)
+    assert kept(move, model, X, prior, 2000) > 1e-4
 
 
 @pytest.mark.slow
-def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior():
-    """The choice of rows and partners is corrected for: larger clusters show it better."""
-    model, prior = Multinomial(1.0).bind(np.zeros((14, 2))), PitmanYor(1.0, 0.3)
+@early
+@pytest.mark.parametrize("prior", [PitmanYor(1.0, 0.3), DirichletProcess(0.1)], ids=["many", "few"])
+def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior(prior, early, monkeypatch):
+    """The choice of rows and partners is corrected for: larger clusters show it better.
+
+    With many clusters most merges are given up early, with few most splits.
+    """
+    if early:
+        ask_early(monkeypatch)
+    model = Multinomial(1.0).bind(np.zeros((14, 2)))
     rows, tables, random = np.zeros((14, 2)), prior.tables(14), np.random.default_rng(0)
     partition = partition_of(model, rows, np.zeros(14, int))
     n_clusters = np.empty(1500, dtype=int)

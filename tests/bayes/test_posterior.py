@@ -107,6 +107,7 @@ def test_diagnostics_where_there_is_nothing_to_compare():
     assert diagnose(np.zeros((1, 9))).effective_size == 9
     assert np.isnan(diagnose(np.random.default_rng(0).normal(size=(1, 99))).r_hat)
     assert np.isnan(diagnose(np.zeros((4, 3)))).all()
+    assert diagnose(np.repeat([[1.0, 2.0], [2.0, 1.0]], 4, axis=1)).r_hat == np.inf  # halves apart
     assert random_posterior().diagnostics().keys() == {"n_clusters", "log_joint", "alpha"}
 
 

@@ -45,7 +45,7 @@ def diagnose(draws: np.ndarray) -> Diagnostic:
         agreed = bool(np.all(draws == draws[0, 0]))
         r_hat = np.nan if n_chains == 1 else 1.0 if agreed else np.inf
         return Diagnostic(r_hat, float(draws.size if agreed else n_chains))
-    size = float(array_stats.ess(draws, chain_axis=0, draw_axis=1))
-    if n_chains == 1:
-        return Diagnostic(np.nan, size)
-    return Diagnostic(float(array_stats.rhat(draws, chain_axis=0, draw_axis=1)), size)
+    with np.errstate(divide="ignore", invalid="ignore"):  # halves that do not vary: infinite
+        size = float(array_stats.ess(draws, chain_axis=0, draw_axis=1))
+        r_hat = array_stats.rhat(draws, chain_axis=0, draw_axis=1) if n_chains > 1 else np.nan
+    return Diagnostic(float(r_hat), size)

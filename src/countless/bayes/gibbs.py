@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless.bayes.collapsed import Partition, Visits, collapsed_sweep, partition_of
-from countless.bayes.split_merge import split_and_merge
+from countless.bayes.split_merge import FEW_LAUNCHES, settle, split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
 from countless.models import BoundModel
 from countless.priors import PartitionPrior, Tables
@@ -22,10 +22,11 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 }
 # Statistics follow rows that come and go; after so many sweeps they are summed afresh.
 SWEEPS_BEFORE_REFRESH = 100
-# Splits and merges that are tried after each sweep.
-N_TRIES = 12
-# A chain settles for so many sweeps, if so many are forgotten, and tries more meanwhile.
-SETTLING, SETTLING_TRIES = 25, 24
+# Splits and merges that are tried after each sweep: more where they cost little, as clusters are
+# known by few numbers.
+FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 60, 360
+# A chain settles for so many sweeps, if so many are forgotten, and tries these as well meanwhile.
+SETTLING, SETTLING_TRIES = 25, 8
 
 
 class Draw(NamedTuple):
@@ -60,7 +61,7 @@ class PartitionChain:
         Whether hyperparameters of the model that were not given are drawn.
     n_forgotten : int
         Of how many sweeps nothing is kept. In the first of them the chain only looks for where it
-        belongs: see `split_and_merge` and `Visits`.
+        belongs: see `settle` and `Visits`.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class PartitionChain:
         self.model, self.believed, self.rows, self.random = model, prior, rows, random
         self._n_settling = min(SETTLING, n_forgotten)
         self._sweep, self._split_merge = SWEEPS[sampler], split_merge
+        self._n_tries = max(FEWEST_TRIES, min(MOST_TRIES, NUMBERS_TRIED // model.width))
         if sampler == "collapsed":
             self._sweep = partial(collapsed_sweep, visits=Visits(len(rows), self._n_settling))
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
@@ -108,9 +110,11 @@ class PartitionChain:
         state = (self.model, self.rows, self.tables, self.random)
         self.partition = self._sweep(self.partition, *state)
         if self._split_merge:
-            settles = self.n_swept <= self._n_settling
-            n_tries = SETTLING_TRIES if settles else N_TRIES
-            self.partition = split_and_merge(self.partition, *state, n_tries, settles=settles)
+            if self.n_swept <= self._n_settling:
+                self.partition = settle(self.partition, *state, SETTLING_TRIES)
+            self.partition = split_and_merge(
+                self.partition, *state, self._n_tries, launches=FEW_LAUNCHES
+            )
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""

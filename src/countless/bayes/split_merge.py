@@ -11,11 +11,12 @@ Half of the time the second is of another cluster, chosen by the square root of 
 clusters would multiply the posterior by, so that hopeless pairs are rare. The probability of the
 way back is at most 1, which refuses most merges before any row is looked at.
 
-A chain that settles, of which nothing is kept, joins two clusters more readily: it asks how
-probable they are as a split that begins with themselves. Halves of one cluster, which a split
-finds in one of many ways, would else stay apart for hundreds of sweeps. Two clusters that it does
-not join it shares out anew, and keeps that if it makes the partition more probable: where clusters
-overlap, a border in the wrong place moves by little with each sweep.
+Most proposals come to nothing, and the first few rows tell. So after some rows, twice as many, and
+so on, one asks how much more probable these rows are as two clusters than as one, beside the
+probability of having shared them out like this. A split goes on by chance, as often as it would
+be accepted with these rows alone (or e times as often), and a merge likewise by the inverse. What
+goes on against the odds is accepted the more readily, so that each split happens about as often as
+it would, at a small part of the cost: the chances of going on are part of the proposal, both ways.
 
 References
 ----------
@@ -34,8 +35,12 @@ from countless.kernels import split_merge as kernels
 from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
-# The share of proposals that scans go before.
-LAUNCHES = 0.1
+# The share of proposals that scans go before: where clusters may lie apart, and where a chain has
+# settled.
+LAUNCHES, FEW_LAUNCHES = 0.1, 0.01
+# Rows that are shared out before one first asks whether to go on: so many for each number that a
+# cluster is known by, and at least so many.
+PART_PER_NUMBER, LEAST_PART = 1, 16
 
 
 def split_and_merge(
@@ -46,9 +51,44 @@ def split_and_merge(
     random: np.random.Generator,
     n_tries: int,
     *,
-    settles: bool = False,
+    launches: float = LAUNCHES,
 ) -> Partition:
     """Propose so many splits and merges, and take those that are accepted."""
+    first_part = max(LEAST_PART, PART_PER_NUMBER * model.width)
+    return _try(partition, model, rows, tables, random, n_tries, launches, first_part, False)
+
+
+def settle(
+    partition: Partition,
+    model: ClusterModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+    n_tries: int,
+) -> Partition:
+    """Look for where a chain belongs, by moves of which nothing may be kept.
+
+    Two clusters are joined more readily: it is asked how probable they are as a split that begins
+    with themselves. Halves of one cluster, which a split finds in one of many ways, would else stay
+    apart for long. Two clusters that are not joined are shared out anew, which is kept if it makes
+    the partition more probable: where clusters overlap, a border in the wrong place moves by little
+    with each sweep. No proposal is given up half way, as clusters in many dimensions look hopeless
+    until they have rows enough.
+    """
+    return _try(partition, model, rows, tables, random, n_tries, LAUNCHES, len(rows), True)
+
+
+def _try(
+    partition: Partition,
+    model: ClusterModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+    n_tries: int,
+    launches: float,
+    first_part: int,
+    settles: bool,
+) -> Partition:
     n, k = len(rows), len(partition.sizes)
     pieces, clusters = model.pieces(rows, kernels.ROOM)
     sizes, statistics = np.empty(k + n_tries, dtype=np.int64), model.empty(k + n_tries)
@@ -58,14 +98,15 @@ def split_and_merge(
         partition.labels.copy(),
         sizes,
         statistics,
-        np.empty(k + n_tries),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-        np.empty(2, dtype=np.int64),
-        np.empty(k + n_tries),
+        marginals=np.empty(k + n_tries),
+        members=np.empty(n, dtype=np.int64),
+        order=np.empty(n, dtype=np.int64),
+        side=np.empty(n, dtype=np.int32),
+        target=np.empty(n, dtype=np.int32),
+        counts=np.empty(2, dtype=np.int64),
+        gains=np.empty(k + n_tries),
     )
     k = kernels.split_and_merge(
-        pieces, clusters, state, k, tables, n_tries, LAUNCHES, settles, random
+        pieces, clusters, state, k, tables, n_tries, launches, first_part, settles, random
     )
     return Partition(state.labels, sizes[:k].copy(), statistics[:k].copy())

@@ -132,7 +132,7 @@ def _named(answer, question, clusters_type):
 # numba reads the names of arguments, so that each number of them needs a function of its own.
 def _register_for_cluster(question, clusters_type, answer):
     def forward(clusters, c):
-        return answer(clusters, c)
+        return answer(borrowed(clusters), c)
 
     @overload(question, inline="always")
     def choose(clusters, c):
@@ -236,6 +236,7 @@ def log_marginals(
     out,  # OUT (n_sets,)
 ):
     """Find the log marginal likelihood of each set of statistics."""
+    clusters = borrowed(clusters)
     for m in range(statistics.shape[0]):
         set_statistics(clusters, 0, statistics[m])
         out[m] = log_marginal(clusters, 0)

@@ -36,7 +36,7 @@ LEAST_SHARE = 1e-7
 WIDE, BLOCK = 6, 64
 # Clusters lie side by side in places for a multiple of this, so that no loop over them has a rest.
 LANES = 8
-# What a number of rows adds to densities is kept for so many of them.
+# What a number of rows adds to densities and to marginals is kept for so many of them.
 SIZES = 8192
 
 _FAST = {"reassoc", "contract", "nsz"}
@@ -59,6 +59,7 @@ class GaussianClusters(NamedTuple):
     side_factors: np.ndarray  # (d (d + 1) / 2, places) the factors, one over their diagonals
     terms: np.ndarray  # (7, places)
     size_terms: np.ndarray  # (SIZES,) what numbers of rows add, NaN where it is not known yet
+    marginal_terms: np.ndarray  # (SIZES,) the same for marginals
     changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
     block: np.ndarray  # (2 d + room, BLOCK) next rows, a place to work, and squared distances
     block_state: np.ndarray  # (2 + room,) int64: first row there, last row asked for, what is known
@@ -373,11 +374,16 @@ def _log_predictive_wide_row(clusters, n_clusters, rows, i, own, out):
         out[own] = _own_density(terms, own, clusters.statistics[own, 0], of_own)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _log_marginal(clusters, c):
     n = clusters.statistics[c, 0]
-    spread = 0.5 * (clusters.prior[1] + n) * clusters.terms[_LOG_DET, c]
-    return count_term(clusters, n) - spread
+    place, known = int(n), clusters.marginal_terms
+    term = known[place] if place < known.shape[0] else math.nan
+    if math.isnan(term):
+        term = count_term(clusters, n)
+        if place < known.shape[0]:
+            known[place] = term
+    return term - 0.5 * (clusters.prior[1] + n) * clusters.terms[_LOG_DET, c]
 
 
 for _kind, _row in (

@@ -11,10 +11,12 @@ from countless.kernels.arrays import borrowed
 from countless.kernels.cell_blocks import CellBlocks
 from countless.kernels.cell_sweep import sweep_cells
 from countless.kernels.gibbs import sweep
-from countless.kernels.models import add_row, clear, log_marginal, set_statistics
+from countless.kernels.models import add_row, clear, log_marginal, refresh, set_statistics
 
 # Scans between the first sharing out and the proposal, where it is not the proposal itself.
 LAUNCH_SCANS = 2
+# One goes on for sure where the proposal is at most exp(this) times too improbable so far.
+CLEMENCY = 1.0
 # The room of clusters here: the two pieces of a cluster, and a place to work.
 ROOM, WORK = 3, 2
 _SPLIT, _MERGE, _ANEW = 0, 1, 2
@@ -28,6 +30,7 @@ class State(NamedTuple):
     sizes: np.ndarray  # (room,) int64
     statistics: np.ndarray  # (room, width)
     marginals: np.ndarray  # (room,), log marginals of the clusters
+    members: np.ndarray  # (n_rows,) int64: rows, cluster by cluster
     order: np.ndarray  # (n_rows,) int64: a place to work
     side: np.ndarray  # (n_rows,) int32: which piece has a row
     target: np.ndarray  # (n_rows,) int32: which piece must have it
@@ -68,41 +71,50 @@ def _choose_scan(pieces, sizes, rows, order, side, target, join, random):
 
 
 @njit(nogil=True, cache=True)
-def _gather(
+def _list_members(
     labels,  # IN (n_rows,)
-    a,  # IN
-    b,  # IN
-    without,  # IN, a row
-    out,  # OUT (n_rows,) int64
+    sizes,  # IN (room,)
+    k,  # IN
+    members,  # OUT (n_rows,)
 ):
-    """Fill the first places with the other rows of two clusters; return how many."""
-    n_found = 0
-    for i in range(labels.shape[0]):
-        if (labels[i] == a or labels[i] == b) and i != without:
-            out[n_found] = i
-            n_found += 1
+    """List the rows of each cluster, one cluster after another; return where each one begins."""
+    begins = np.zeros(k + 1, dtype=np.int64)
+    for c in range(k):
+        begins[c + 1] = begins[c] + sizes[c]
+    places = begins.copy()
+    for row in range(labels.shape[0]):
+        c = labels[row]
+        members[places[c]] = row
+        places[c] += 1
+    return begins
+
+
+@njit(nogil=True, cache=True)
+def _append_others(
+    rows,  # IN, those of a cluster
+    i,  # IN
+    j,  # IN
+    out,  # OUT
+    n_found,  # IN, how many are there
+):
+    """Add the rows that are neither i nor j; return how many are there then."""
+    for row in rows:
+        out[n_found] = row
+        n_found += row != i and row != j
     return n_found
 
 
 @njit(nogil=True, cache=True)
-def _put_last(
-    values,  # IN and OUT, rows
-    labels,  # IN (n_rows,)
-    cluster,  # IN
-    size,  # IN, how many of the rows are of that cluster
+def _shuffle(
+    values,  # IN and OUT
+    begin,  # IN
+    end,  # IN
     random,  # IN
 ):
-    """Put any row of a cluster behind the others, and shuffle these."""
-    last, before = values.shape[0] - 1, int(random.random() * size)
-    for place in range(last + 1):
-        if labels[values[place]] == cluster:
-            if before == 0:
-                values[last], values[place] = values[place], values[last]
-                break
-            before -= 1
-    for end in range(last - 1, 0, -1):
-        place = int(random.random() * (end + 1))
-        values[end], values[place] = values[place], values[end]
+    """Put any of the values from ``begin`` on into the places before ``end``."""
+    for place in range(begin, end):
+        other = place + int(random.random() * (values.shape[0] - place))
+        values[place], values[other] = values[other], values[place]
 
 
 @njit(nogil=True, cache=True)
@@ -156,18 +168,31 @@ def _join(
 
 
 @njit(nogil=True, cache=True)
+def _log_marginal_of(
+    clusters,  # a place to work
+    statistics,  # IN (width,)
+    more,  # IN (width,), which is added
+):
+    """Return the log marginal of a set of statistics."""
+    for w in range(more.shape[0]):
+        clusters.statistics[WORK, w] = statistics[w] + more[w]
+    refresh(clusters, WORK)
+    return log_marginal(clusters, WORK)
+
+
+@njit(nogil=True, cache=True)
 def _find_marginals(
     clusters,  # a place to work
-    statistics,  # IN (n_sets, width)
+    statistics,  # IN (room, width)
     own,  # IN, a set that is left out; or negative
     more,  # IN (width,), which is added to each
     out,  # OUT (n_sets,)
 ):
-    """Find the log marginals of sets of statistics."""
+    """Find the log marginals of the first sets of statistics."""
+    clusters = borrowed(clusters)
     for c in range(out.shape[0]):
         if c != own:
-            set_statistics(clusters, WORK, statistics[c] + more)
-            out[c] = log_marginal(clusters, WORK)
+            out[c] = _log_marginal_of(clusters, statistics[c], more)
 
 
 @njit(nogil=True, cache=True)
@@ -201,7 +226,6 @@ def _begin(
     present,  # IN
     i,  # IN
     j,  # IN
-    rest,  # IN
 ):
     """Begin with the present clusters a and b, or with rows i and j alone."""
     for piece in range(2):
@@ -214,9 +238,39 @@ def _begin(
             add_row(clusters, piece, state.rows, row)
             state.counts[piece] = 1
         state.side[row] = piece
-    for row in rest:
+
+
+@njit(nogil=True, cache=True)
+def _seat(
+    state,  # IN and OUT
+    rows,  # IN
+    b,  # IN
+    present,  # IN
+):
+    """Note which rows are of cluster b, and give rows their present places, or none."""
+    for row in rows:
         state.target[row] = state.labels[row] == b
         state.side[row] = state.target[row] if present else -1
+
+
+@njit(nogil=True, cache=True)
+def _log_weight_of_two(
+    clusters,  # IN the pieces; a place to work
+    counts,  # IN (2,), their rows
+    size,  # IN (n + 1,) log weights of sizes
+    nothing,  # IN (width,), zeros
+    own,  # OUT (2,), log marginals of the pieces
+):
+    """Return the log of how much more probable some rows are as two pieces than as one.
+
+    The weight of having one cluster more is left out.
+    """
+    clusters = borrowed(clusters)
+    statistics = clusters.statistics
+    _find_marginals(clusters, statistics, -1, nothing, own)
+    together = _log_marginal_of(clusters, statistics[0], statistics[1])
+    of_sizes = size[counts[0]] + size[counts[1]] - size[counts[0] + counts[1]]
+    return own[0] + own[1] - together + of_sizes
 
 
 @njit(nogil=True, cache=True)
@@ -228,6 +282,7 @@ def split_and_merge(
     tables,  # IN: size, join and open, the log weights of the prior
     n_tries,  # IN, for so many more clusters there must be room
     launches,  # IN, the share of proposals that scans go before
+    first_part,  # IN, so many rows are shared out before one first asks whether to go on
     settles,  # IN
     random,  # IN, a numpy Generator
 ):
@@ -246,6 +301,7 @@ def split_and_merge(
     size, counts, n = tables.size, state.counts, labels.shape[0]
     nothing, own = np.zeros(statistics.shape[1]), np.empty(2)
     _find_marginals(clusters, statistics, -1, nothing, marginals[:k])
+    members, begins = state.members, _list_members(labels, sizes, k, state.members)
     for _ in range(n_tries):
         kind = int((3 if settles else 2) * random.random())
         i, log_mark = int(random.random() * n), math.log1p(-random.random())
@@ -254,6 +310,9 @@ def split_and_merge(
             count = sizes[a]
             if count < 2 or tables.open[k] == -math.inf:
                 continue
+            j = i
+            while j == i:
+                j = members[begins[a] + int(random.random() * count)]
         else:
             _find_marginals(clusters, statistics, a, statistics[a], gains)
             _find_gains(gains, marginals, sizes, a, sizes[a], marginals[a], size)
@@ -264,53 +323,75 @@ def split_and_merge(
             count = sizes[a] + sizes[b]
             log_ratio = gains[b] - (tables.open[k - 1] - size[1])
             log_ratio += math.log(sizes[b] / (count - 1)) - (0.5 * gains[b] - log_sum)
-            if kind == _MERGE and not log_mark < log_ratio:  # the way back only lowers it
+            if kind == _MERGE and not log_mark < log_ratio:
                 continue
-        members = state.order[: _gather(labels, a, b, i, state.order)]
-        if kind == _SPLIT:
-            _put_last(members, labels, a, count - 1, random)
-        else:
-            _put_last(members, labels, b, sizes[b], random)
-        j, rest = members[-1], members[:-1]
+            j = members[begins[b] + int(random.random() * sizes[b])]
+        n_rest = _append_others(members[begins[a] : begins[a + 1]], i, j, state.order, 0)
+        if b < k:
+            others = members[begins[b] : begins[b + 1]]
+            n_rest = _append_others(others, i, j, state.order, n_rest)
+        rest = state.order[:n_rest]
         present, forced = settles and kind == _MERGE, kind == _MERGE and not settles
         launched = kind == _ANEW or (random.random() < launches and not present)
-        n_scans, log_drawn = 2 + LAUNCH_SCANS if launched else 1, 0.0
-        _begin(clusters, state, a, b, present, i, j, rest)
+        n_scans, log_drawn, log_kept, goes_on = 1 + launched * (1 + LAUNCH_SCANS), 0.0, 0.0, True
+        _begin(clusters, state, a, b, present, i, j)
         for scanned in range(n_scans):
-            target = state.target if forced and scanned == n_scans - 1 else state.target[:0]
-            log_drawn = scan(
-                pieces, counts, state.rows, rest, state.side, target, tables.join, random
-            )
+            begin, log_drawn = 0, 0.0
+            while begin < n_rest and goes_on:
+                end = n_rest if launched else min(n_rest, max(first_part, 2 * begin))
+                if scanned == 0:
+                    _shuffle(rest, begin, end, random)
+                    _seat(state, rest[begin:end], b, present)
+                target = state.target if forced and scanned == n_scans - 1 else state.target[:0]
+                some = rest[begin:end]
+                log_drawn += scan(
+                    pieces, counts, state.rows, some, state.side, target, tables.join, random
+                )
+                if end < n_rest:
+                    log_weight = _log_weight_of_two(clusters, counts, size, nothing, own)
+                    log_weight -= log_drawn
+                    log_weight += tables.open[k - (kind == _MERGE)] - size[1] + log_kept
+                    log_weight += math.log((counts[0] + counts[1] - 1) / counts[1])
+                    split_stays = min(0.0, CLEMENCY + log_weight)
+                    merge_stays = min(0.0, CLEMENCY - log_weight)
+                    stays = split_stays if kind == _SPLIT else merge_stays
+                    goes_on = math.log1p(-random.random()) < stays
+                    log_kept += merge_stays - split_stays
+                begin = end
+        if not goes_on:
+            continue
+        log_drawn -= log_kept
         if kind == _MERGE:
             if log_mark < log_ratio + log_drawn:
                 joined = gains[b] - (size[count] - size[sizes[a]] - size[sizes[b]])
                 marginals[a] += marginals[b] + joined
                 _join(labels, sizes, statistics, marginals, a, b, k)
                 k -= 1
+                begins = _list_members(labels, sizes, k, members)
             continue
-        _find_marginals(clusters, clusters.statistics, -1, nothing, own)
-        log_pieces = own[0] + own[1] + size[counts[0]] + size[counts[1]]
+        log_two = _log_weight_of_two(clusters, counts, size, nothing, own)
         if kind == _ANEW:
-            log_present = marginals[a] + marginals[b] + size[sizes[a]] + size[sizes[b]]
-            if not log_pieces > log_present:
+            if not log_two > -gains[b]:
                 continue
         else:
-            joined = marginals[a] + size[count] - log_pieces
-            log_ratio = tables.open[k] - size[1] - joined - log_drawn
+            log_ratio = tables.open[k] - size[1] + log_two - log_drawn
             log_ratio += math.log((count - 1) / counts[1])
             if not log_mark < log_ratio:  # what follows only lowers it
                 continue
             _find_marginals(clusters, statistics, a, clusters.statistics[0], gains)
             _find_gains(gains, marginals, sizes, a, counts[0], own[0], size)
-            gains[a] = joined  # in place of the cluster there would be the second piece
-            if not log_mark < log_ratio + 0.5 * joined - _log_sum_of_roots(gains):
+            gains[a] = -log_two  # in place of the cluster there would be the second piece
+            log_ratio -= 0.5 * log_two + _log_sum_of_roots(gains)
+            if not log_mark < min(log_ratio, -log_drawn):
                 continue
             k += 1
-        for row in members:
+        labels[i], labels[j] = a, b
+        for row in rest:
             labels[row] = b if state.side[row] == 1 else a
         for piece in range(2):
             c = a if piece == 0 else b
             sizes[c], marginals[c] = counts[piece], own[piece]
             for w in range(nothing.shape[0]):
                 statistics[c, w] = clusters.statistics[piece, w]
+        begins = _list_members(labels, sizes, k, members)
     return k

@@ -115,7 +115,7 @@ class BoundGaussian(BoundModel):
         stretch = np.exp(0.5 * value[d + 2 :])
         self.scale = self.base_scale * np.outer(stretch, stretch)
         self._pivots = np.diagonal(np.linalg.cholesky(self.scale)).copy()
-        self._size_terms = np.full(SIZES, np.nan)  # filled by whoever asks first
+        self._size_terms = np.full((2, SIZES), np.nan)  # filled by whoever asks first
 
     def rows(self, X: Any) -> np.ndarray:
         """Return the rows seen from the mean of the data that the model was bound to."""
@@ -144,7 +144,8 @@ class BoundGaussian(BoundModel):
             side_means=np.zeros((d, places)),
             side_factors=np.zeros((triangle, places)),
             terms=np.zeros((7, places)),
-            size_terms=self._size_terms,
+            size_terms=self._size_terms[0],
+            marginal_terms=self._size_terms[1],
             changes=np.zeros(room, dtype=np.int64),
             block=np.empty((2 * d + room, BLOCK)),
             block_state=np.full(2 + room, -BLOCK, dtype=np.int64),
