@@ -21,9 +21,9 @@ from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 NO_TARGET = np.empty(0, dtype=np.int32)
-# Rows that changed clusters in so many of the sweeps in which one looks are restless. Each of them
-# is visited so many times more, where these visits are at most so many times the number of rows.
-RESTLESS, MOST_VISITS, MOST_SHARE = 2, 4, 2
+# Rows that changed clusters in so many of the sweeps in which one looks are restless, and are
+# visited so many times more.
+RESTLESS, MORE_VISITS = 2, 2
 
 
 class Partition(NamedTuple):
@@ -57,9 +57,7 @@ class Visits:
             self._n_changes += changed
         if self._n_swept == self._n_settling:
             restless = np.flatnonzero(self._n_changes >= RESTLESS)
-            affordable = MOST_SHARE * len(changed) // max(1, len(restless))
-            again = np.tile(restless, min(MOST_VISITS, affordable))
-            self.order = np.concatenate([self.order, again])
+            self.order = np.concatenate([self.order, *[restless] * MORE_VISITS])
 
 
 def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:

@@ -24,7 +24,7 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
 SWEEPS_BEFORE_REFRESH = 100
 # Splits and merges that are tried after each sweep: more where they cost little, as clusters are
 # known by few numbers.
-FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 60, 360
+FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 90, 540
 # A chain settles for so many sweeps, if so many are forgotten, and tries these as well meanwhile.
 SETTLING, SETTLING_TRIES = 25, 8
 

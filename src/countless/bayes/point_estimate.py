@@ -30,7 +30,7 @@ LOSSES = ("vi", "binder")
 SEARCHED_DRAWS = 200
 TABLE_BYTES = 2**29
 # Counts that trying draws as they are may take, and how many of the best are searched from.
-TRIAL_COUNTS = 10**9
+TRIAL_COUNTS = 3 * 10**7
 BEST_TRIED = 3
 # Starts: as many as cost so many counts in all; more, but few, until the best comes again.
 START_COUNTS = 10**7

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.bayes.collapsed import Partition
+from countless.bayes.collapsed import NO_TARGET, Partition, without_gaps
 from countless.kernels import split_merge as kernels
+from countless.kernels.gibbs import sweep
 from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
@@ -41,6 +42,7 @@ LAUNCHES, FEW_LAUNCHES = 0.1, 0.01
 # Rows that are shared out before one first asks whether to go on: so many for each number that a
 # cluster is known by, and at least so many.
 PART_PER_NUMBER, LEAST_PART = 1, 16
+CLOSED = np.empty(0)  # no cluster may open
 
 
 def split_and_merge(
@@ -73,9 +75,60 @@ def settle(
     apart for long. Two clusters that are not joined are shared out anew, which is kept if it makes
     the partition more probable: where clusters overlap, a border in the wrong place moves by little
     with each sweep. No proposal is given up half way, as clusters in many dimensions look hopeless
-    until they have rows enough.
+    until they have rows enough. Last, the chain tries to do without some cluster.
     """
-    return _try(partition, model, rows, tables, random, n_tries, LAUNCHES, len(rows), True)
+    partition = _try(partition, model, rows, tables, random, n_tries, LAUNCHES, len(rows), True)
+    return _dissolve(partition, model, rows, tables, random)
+
+
+def _dissolve(
+    partition: Partition,
+    model: ClusterModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+) -> Partition:
+    """Give the rows of any cluster to the others, if that is the more probable way to have them.
+
+    So ends a cluster between two that overlap, made of rows of both: it can be joined with neither.
+    Partitions into fewer clusters are more probable one by one, but there are fewer of them: one
+    over the probability of the choices of a scan says how many.
+    """
+    k = len(partition.sizes)
+    if k == 1:
+        return partition
+    lost = random.integers(k)
+    labels, sizes, statistics = (array.copy() for array in partition)
+    own = random.permutation(np.flatnonzero(labels == lost))
+    labels[own], sizes[lost], statistics[lost] = -1, 0, 0.0
+    without, _ = _scan(Partition(labels, sizes, statistics), model, rows, tables, random, own)
+    involved = np.isin(partition.labels, [lost, *without.labels[own]])
+    order = random.permutation(np.flatnonzero(involved))
+    without, log_without = _scan(without, model, rows, tables, random, order)
+    _, log_with = _scan(partition, model, rows, tables, random, order)
+    opening = tables.open[k - 1] - tables.size[1]
+    return without_gaps(*without) if log_without > log_with + opening else partition
+
+
+def _scan(
+    partition: Partition,
+    model: ClusterModel,
+    rows: np.ndarray,
+    tables: Tables,
+    random: np.random.Generator,
+    order: np.ndarray,
+) -> tuple[Partition, float]:
+    """Draw the clusters of some rows, none of which may open one; clusters may become empty.
+
+    Returns them, and the log of the joint density over the probability of these choices.
+    """
+    labels, sizes = partition.labels.copy(), partition.sizes.copy()
+    clusters = model.clusters(len(sizes), partition.statistics)
+    _, log_chosen, _ = sweep(
+        clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, CLOSED, random
+    )
+    log_joint = model.log_marginal(clusters.statistics).sum() + tables.size[sizes].sum()
+    return Partition(labels, sizes, clusters.statistics), log_joint - log_chosen
 
 
 def _try(

@@ -58,8 +58,9 @@ def _draw_rows(
             return i, own, _LOST, log_chosen
         forced = target[i] if target.shape[0] > 0 else -1
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
+        asked = lags or own < 0 or not may_open
         new, log_total = draw_slot(
-            weights, reach, sizes, own, opened, join, log_opening, forced, random, sums
+            weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
         )
         log_chosen += weights[new] - log_total
         i += 1

@@ -43,10 +43,15 @@ def draw_slot(
     join,  # IN (n,) log weights of joining a cluster by its size
     opening,  # IN, the log weight of a new one
     forced,  # IN, the slot that the row must go to; negative where chance decides
+    asked,  # IN, whether the sum is asked for
     random,  # IN, a numpy Generator
     sums,  # a place to work, (room,)
 ):
-    """Draw the slot of a row; return it and the log of the summed weights."""
+    """Draw the slot of a row; return it and the log of the summed weights, NaN if not asked for.
+
+    The likeliest slot comes first: mostly chance falls there whatever the others weigh, at most as
+    much as the second each.
+    """
     highest, second, likeliest = -math.inf, -math.inf, 0
     for c in range(reach):
         weights[c] += opening if c == opened else join[sizes[c] - (c == own)]
@@ -54,21 +59,26 @@ def draw_slot(
             highest, second, likeliest = weights[c], highest, c
         else:
             second = max(second, weights[c])
-    if second - highest <= NEGLIGIBLE:  # as for most rows, and nothing is left to chance
+    if second - highest <= NEGLIGIBLE:
         return likeliest if forced < 0 else forced, highest
-    total = 0.0
+    mark = random.random() if forced < 0 else math.inf
+    if not asked and mark * (1.0 + (reach - 1) * math.exp(second - highest)) < 1.0:
+        return likeliest, math.nan
+    total = 1.0
     for c in range(reach):
         below = weights[c] - highest
-        if below > NEGLIGIBLE:
+        if below > NEGLIGIBLE and c != likeliest:
             total += math.exp(below)
         sums[c] = total
     new = forced
     if forced < 0:
-        mark = random.random() * total
-        new = 0
-        while sums[new] <= mark and sums[new] < total:
-            new += 1
-    return new, highest + math.log(total)
+        mark *= total
+        new = likeliest
+        if mark >= 1.0:
+            new = 0
+            while sums[new] <= mark and sums[new] < total:
+                new += 1
+    return new, highest + math.log(total) if asked else math.nan
 
 
 @njit(nogil=True, cache=True)
@@ -87,8 +97,8 @@ def sweep(
     """Draw the slot of each visited row in turn.
 
     Returns the visit at which slots ran out, or the number of visits; the log probability of what
-    was chosen; and the log of the summed weights of rows that had no slot before, which says how
-    well the clusters foretold them.
+    was chosen, NaN where rows that have slots may open new ones; and the log of the summed weights
+    of rows that had no slot before, which says how well the clusters foretold them.
     """
     room = sizes.shape[0]
     may_open = opening.shape[0] > 0
@@ -110,8 +120,9 @@ def sweep(
             weights[own] = log_predictive_without(clusters, np.int64(own), rows, i)
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
         forced = target[i] if target.shape[0] > 0 else -1
+        asked = own < 0 or not may_open
         new, log_total = draw_slot(
-            weights, reach, sizes, own, opened, join, log_opening, forced, random, sums
+            weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
         )
         log_chosen += weights[new] - log_total
         if own < 0:
