@@ -332,8 +332,10 @@ def split_and_merge(
             n_rest = _append_others(others, i, j, state.order, n_rest)
         rest = state.order[:n_rest]
         present, forced = settles and kind == _MERGE, kind == _MERGE and not settles
-        launched = kind == _ANEW or (random.random() < launches and not present)
-        n_scans, log_drawn, log_kept, goes_on = 1 + launched * (1 + LAUNCH_SCANS), 0.0, 0.0, True
+        launched = random.random() < launches and not present and kind != _ANEW
+        n_scans, log_drawn, log_kept, goes_on = 1 + (kind == _ANEW), 0.0, 0.0, True
+        if launched:
+            n_scans = 2 + LAUNCH_SCANS
         _begin(clusters, state, a, b, present, i, j)
         for scanned in range(n_scans):
             begin, log_drawn = 0, 0.0
