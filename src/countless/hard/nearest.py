@@ -39,7 +39,8 @@ from countless.rows.inplace import (
 )
 
 # What is held for each row: at first all are in one cluster, and nothing is known.
-FIELDS = {"labels": (np.int32, 0), "upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
+BOUNDS = {"upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
+FIELDS = {"labels": (np.int32, 0), **BOUNDS}
 # Marks of rows, for a while: verdicts on them, or 1 on the far side of a split.
 MARKS = {"marked": (np.uint8, SETTLED)}
 NO_LIMIT = np.empty(0, dtype=np.int32)
@@ -139,7 +140,29 @@ class Nearest:
             frame.means(self.summary, coarse=coarse, out=self.centers)
         return self._find(drift, penalty, local=local)
 
-    def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
+    def settle_for_good(self) -> None:
+        """Move the centers to the means, find each row's nearest, and forget empty clusters.
+
+        After a local search, of very many clusters, the sums are made anew instead of being held
+        meanwhile: with the centers and bounds they take more room than all else before.
+        """
+        if self._bounded is None:
+            self.settle()
+            self.drop_empty()
+            return
+        shape, frame = self.summary.total.shape, self.rows.frame
+        self.forget_all_but_labels()
+        del self.centers  # first, to have its room
+        self.centers = frame.means(self.summary, out=growing(shape, np.float64))
+        self.summary.resize(0)
+        self._forget_moves()
+        self.rows.extend(self.state, BOUNDS)
+        self._find(np.zeros(len(self.centers)), np.inf, local=False, sums=False)
+        self.forget_all_but_labels()
+        self._add_up(len(self.centers))
+        self.drop_empty()
+
+    def _find(self, drift: np.ndarray, penalty: float, *, local: bool, sums: bool = True) -> int:
         """Find each row's nearest center; each has moved so far since bounds were made."""
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
@@ -160,7 +183,10 @@ class Nearest:
             frame, frame.centers(self.centers), products, drift, others, lists, local, forget,
             penalty,
         )  # fmt: skip
-        answers = rows.run(assign_block, self.state, message, into=self.summary)
+        if sums:
+            answers = rows.run(assign_block, self.state, message, into=self.summary)
+        else:
+            answers = rows.run(label_block, self.state, message)
         computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
         self.n_changed = n_changed
         self.n_computed += computed
@@ -260,7 +286,7 @@ class Nearest:
 
     def forget_all_but_labels(self) -> None:
         """Have the room of what only a search needs."""
-        self.rows.release(self.state, [*MARKS, "upper", "lower"])
+        self.rows.release(self.state, [*MARKS, *BOUNDS])
         self._lists = self._bounded = None
         give_back()
 
@@ -280,13 +306,17 @@ class Nearest:
     def _restart(self, n_clusters: int) -> None:
         """Make the clusters that labels name; no bound is known."""
         self.rows.run(forget_bounds, self.state, None, data=False)
-        self.summary.resize(n_clusters)
-        self.summary.clear()
-        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
+        self._add_up(n_clusters)
         resize(self.centers, n_clusters)
         self._to_means(np.arange(n_clusters))
         self._lists = None
         self._forget_moves()
+
+    def _add_up(self, n_clusters: int) -> None:
+        """Sum up the clusters that labels name."""
+        self.summary.resize(n_clusters)
+        self.summary.clear()
+        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
 
     def _forget_moves(self) -> None:
         """Take the centers as they are for those that bounds speak of: all of them."""
@@ -359,6 +389,22 @@ class Relabelling(NamedTuple):
 
 def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, int]:
     """Give each row to the nearest center; count divergences, changes, and rows far from all."""
+    before, computed, n_far = find_nearest(block, held, message)
+    with borrow() as sums:
+        n_changed = move_rows(
+            block.form, block.weight, before, held["labels"], message.frame.scale, *sums
+        )
+    return computed, n_changed, n_far
+
+
+def label_block(block: Block, held, message: Pass) -> tuple[int, int, int]:
+    """The same, where nobody asks for the sums."""
+    before, computed, n_far = find_nearest(block, held, message)
+    return computed, int(np.count_nonzero(before != held["labels"])), n_far
+
+
+def find_nearest(block: Block, held, message: Pass) -> tuple[np.ndarray, int, int]:
+    """Return the labels of before, divergences computed, and how many rows are far from all."""
     frame, penalty = message.frame, message.penalty
     labels, upper, lower = held["labels"], held["upper"], held["lower"]
     before = narrowed(labels, len(message.drift))
@@ -377,9 +423,7 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
         computed = block.n_rows * len(message.drift)
     if message.products is not None:
         compare(block, held, verdict, message.form, message.products, penalty)
-    with borrow() as sums:
-        n_changed = move_rows(block.form, block.weight, before, labels, frame.scale, *sums)
-    return computed, n_changed, int(np.count_nonzero(verdict)) if bounded else 0
+    return before, computed, int(np.count_nonzero(verdict)) if bounded else 0
 
 
 def compare(

@@ -42,7 +42,7 @@ BOLD = 0.7
 # Among very many clusters splits gain still more when all around them settle; then a share of the
 # clusters is split for less.
 BOLDER = 0.5
-BOLDER_SHARE = 0.1
+BOLDER_SHARE = 0.07
 # How many times as many clusters the deepest venture makes, or this many where rows suffice; passes
 # after its merges.
 DEEP_FACTOR = 4
@@ -225,7 +225,8 @@ class Refiner:
 
     def finish(self) -> float:
         """Leave every row with the nearest of the final centers, and return the objective there."""
-        self.settle_rows()
+        self.n_passes += 1
+        self.nearest.settle_for_good()
         return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
 
     def _energies(self, clusters) -> float:
