@@ -21,9 +21,10 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless.hard.algorithm1 import Clustering
+from countless.hard.blocks import Relabelling
 from countless.hard.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless.hard.merge import profitable_merges
-from countless.hard.nearest import Nearest, Relabelling
+from countless.hard.nearest import Nearest
 from countless.hard.products import Products
 from countless.hard.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves

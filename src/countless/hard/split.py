@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.hard.nearest import MARKS, Nearest
+from countless.hard.blocks import MARKS
+from countless.hard.nearest import Nearest
 from countless.kernels.moves import add_side, spread_of_clusters
 from countless.rows import Block, Frame, Summary
 

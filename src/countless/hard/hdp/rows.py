@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from countless.hard.blocks import add_block
 from countless.hard.divergence import get_divergence
-from countless.hard.nearest import Nearest, add_block
+from countless.hard.nearest import Nearest
 from countless.hard.split import halve, worth_halving
 from countless.kernels.hdp import measure
 from countless.kernels.hdp_moves import halve_rows, sum_rows
