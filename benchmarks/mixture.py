@@ -1,8 +1,9 @@
 """Dirichlet process mixtures beside scikit-learn's BayesianGaussianMixture, in one run.
 
 Prints Markdown tables: what a sweep costs beside an iteration, in processor time and one thread;
-whole fits with defaults, from one cluster; one partition of 200 draws; how the cost grows; what a
-long run keeps; and Murphy's figure 25.8, a Dirichlet process beside a finite mixture.
+whole fits with defaults, from one cluster, and how they differ from seed to seed; one partition of
+200 draws; how the cost grows; what a long run keeps; and Murphy's figure 25.8, a Dirichlet process
+beside a finite mixture.
 
     python benchmarks/mixture.py [--quick] [--threads 2] [--json FILE]
 
@@ -165,6 +166,27 @@ def whole_fits(
     return records
 
 
+def other_seeds(name: str, data: Planted, limits: Limits, n_seeds: int) -> list[Record]:
+    """Return how whole fits differ from seed to seed: the median, the least and the most."""
+    records: list[Record] = []
+    for title in ("DPMixture", "BayesianGaussianMixture, 30"):
+        methods = {str(seed): FITS[title] | {"seed": seed} for seed in range(n_seeds)}
+        fits = whole_fits(name, data, limits, 1, methods)
+        chains = [k for fit in fits for k in json.loads(fit["k of each chain"].replace("-", "[]"))]
+        record: Record = {"set": name, "method": title, "seeds": n_seeds}
+        for what in ("s", "passes", "k", "NMI"):
+            values = [fit[what] for fit in fits]
+            record[what] = "{1:.4g} ({0:.4g} to {2:.4g})".format(
+                *np.percentile(values, [0, 50, 100])
+            )
+        counts = np.unique(chains, return_counts=True) if chains else ((), ())
+        record["chains by their k"] = ", ".join(
+            f"{int(k)}: {n}" for k, n in zip(*counts, strict=True)
+        )
+        records.append(record)
+    return records
+
+
 def growth(quick: bool, repeats: int) -> list[Record]:
     """Return what a sweep costs as rows, columns and components grow."""
     n = 1_000 if quick else 5_000
@@ -272,7 +294,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one fit")
     parser.add_argument("--json", type=Path, help="write the records here, too")
-    names = ("sweeps", "fits", "point estimate", "growth", "long runs", "figure 25.8")
+    names = ("sweeps", "fits", "seeds", "point estimate", "growth", "long runs", "figure 25.8")
     parser.add_argument("--tables", nargs="+", choices=names, default=names)
     options = parser.parse_args()
     quick, limits = options.quick, Limits(options.threads, options.timeout)
@@ -287,6 +309,7 @@ def main() -> None:
             for name, data in sets(quick).items()
             for record in whole_fits(name, data, limits, 1 if quick else 2, FITS)
         ],
+        "seeds": lambda: other_seeds("A", sets(quick)["A"], limits, 3 if quick else 10),
         "point estimate": lambda: [
             record
             for name, data in sets(quick).items()

@@ -9,11 +9,11 @@ from sklearn.mixture import BayesianGaussianMixture
 from worker import Outcome, serve
 
 
-def of_countless(X, threads, settings):
+def of_countless(X, threads, settings, seed=0):
     from countless import DPMixture
     from countless.bayes.point_estimate import point_estimate
 
-    mixture = DPMixture(random_state=0, n_jobs=threads, **settings).fit(X)
+    mixture = DPMixture(random_state=seed, n_jobs=threads, **settings).fit(X)
     labels = mixture.posterior_.labels
     start = time.perf_counter()
     mixture.posterior_.point_estimate(random_state=0)
@@ -28,10 +28,10 @@ def of_countless(X, threads, settings):
     )
 
 
-def of_scikit_learn(X, threads, n_components):
-    mixture = BayesianGaussianMixture(n_components=n_components, max_iter=1000, random_state=0).fit(
-        X
-    )
+def of_scikit_learn(X, threads, n_components, seed=0):
+    mixture = BayesianGaussianMixture(
+        n_components=n_components, max_iter=1000, random_state=seed
+    ).fit(X)
     return Outcome(mixture.predict(X), mixture.n_iter_)
 
 
