@@ -358,7 +358,7 @@ def split_and_merge(
                     merge_stays = min(0.0, CLEMENCY - log_weight)
                     stays = split_stays if kind == _SPLIT else merge_stays
                     goes_on = math.log1p(-random.random()) < stays
-                    log_kept += merge_stays - split_stays
+                    log_kept += merge_stays - split_stays  # what going on adds to the odds
                 begin = end
         if not goes_on:
             continue
@@ -384,7 +384,7 @@ def split_and_merge(
             _find_gains(gains, marginals, sizes, a, counts[0], own[0], size)
             gains[a] = -log_two  # in place of the cluster there would be the second piece
             log_ratio -= 0.5 * log_two + _log_sum_of_roots(gains)
-            if not log_mark < min(log_ratio, -log_drawn):
+            if not log_mark < min(log_ratio, -log_drawn):  # merges are refused before they begin
                 continue
             k += 1
         labels[i], labels[j] = a, b
