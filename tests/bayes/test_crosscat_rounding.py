@@ -31,12 +31,12 @@ def test_whole_numbers_stay_with_the_columns_they_depend_on(monkeypatch):
     ] + np.where(np.arange(200) < 3, 0.1, 0.0)
     numbers = np.array([0.0, 6.0, 12.0])[group][:, None] + random.normal(size=(200, 3))
     table = np.column_stack([numbers, years])
-    # One chain in five may not be there yet.
-    settings = {"n_chains": 5, "n_sweeps": 30, "random_state": 0}
+    # So early a third of the chains is not there yet, or of those below is not lost yet.
+    settings = {"n_chains": 24, "n_sweeps": 30, "random_state": 0}
     model = CrossCat(**settings).fit(table)
     dependence = model.dependence()[0, 3]
-    assert dependence > 0.7
+    assert dependence > 0.5
     assert np.allclose(model.encoded_rows(), table)
     # As they are, a cluster without width for each number of years pays more than the truth.
     monkeypatch.setattr(estimator, "spread_rounding", lambda rows, *_: rows)
-    assert CrossCat(**settings).fit(table).dependence()[0, 3] < dependence - 0.3
+    assert CrossCat(**settings).fit(table).dependence()[0, 3] < dependence - 0.1

@@ -320,3 +320,11 @@ def test_awkward_tables_have_an_answer(table):
     fitted = DPMixture(n_chains=1, n_sweeps=4, random_state=0).fit(table)
     assert fitted.labels_[0] == 0
     assert np.isfinite(fitted.score(table))
+
+
+@pytest.mark.filterwarnings("ignore:DPMixture's chains disagree")
+def test_chains_that_forget_nothing_find_clusters_in_many_dimensions():
+    """There the first rows of a split look hopeless, so that some splits must be seen through."""
+    X, _ = make_blobs(600, 8, centers=8, center_box=(-10, 10), random_state=0)
+    mixture = DPMixture(n_chains=2, n_sweeps=20, burn_in=0, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.posterior_.n_clusters[:, -5:], 8)

@@ -211,6 +211,7 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
 
 def ask_early(monkeypatch):
     """Let splits and merges be given up after any row, few as there are."""
+    monkeypatch.setattr(split_merge, "N_WHOLE", 1)
     monkeypatch.setattr(split_merge, "PART_PER_NUMBER", 0)
     monkeypatch.setattr(split_merge, "LEAST_PART", 1)
 

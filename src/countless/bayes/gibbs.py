@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless.bayes.collapsed import Partition, Visits, collapsed_sweep, partition_of
-from countless.bayes.split_merge import FEW_LAUNCHES, settle, split_and_merge
+from countless.bayes.split_merge import settle, split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
 from countless.models import BoundModel
 from countless.priors import PartitionPrior, Tables
@@ -112,9 +112,7 @@ class PartitionChain:
         if self._split_merge:
             if self.n_swept <= self._n_settling:
                 self.partition = settle(self.partition, *state, SETTLING_TRIES)
-            self.partition = split_and_merge(
-                self.partition, *state, self._n_tries, launches=FEW_LAUNCHES
-            )
+            self.partition = split_and_merge(self.partition, *state, self._n_tries)
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""

@@ -11,12 +11,13 @@ Half of the time the second is of another cluster, chosen by the square root of 
 clusters would multiply the posterior by, so that hopeless pairs are rare. The probability of the
 way back is at most 1, which refuses most merges before any row is looked at.
 
-Most proposals come to nothing, and the first few rows tell. So after some rows, twice as many, and
-so on, one asks how much more probable these rows are as two clusters than as one, beside the
-probability of having shared them out like this. A split goes on by chance, as often as it would
-be accepted with these rows alone (or e times as often), and a merge likewise by the inverse. What
-goes on against the odds is accepted the more readily, so that each split happens about as often as
-it would, at a small part of the cost: the chances of going on are part of the proposal, both ways.
+Most proposals come to nothing, and mostly the first few rows tell. So but for some proposals that
+are seen through, after some rows, twice as many, and so on, one asks how much more probable these
+rows are as two clusters than as one, beside the probability of having shared them out like this. A
+split goes on by chance, as often as it would be accepted with these rows alone (or e times as
+often), and a merge likewise by the inverse. What goes on against the odds is accepted the more
+readily, so that each split happens about as often as it would, at a small part of the cost: the
+chances of going on are part of the proposal, both ways.
 
 References
 ----------
@@ -36,11 +37,11 @@ from countless.kernels.gibbs import sweep
 from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
-# The share of proposals that scans go before: where clusters may lie apart, and where a chain has
-# settled.
-LAUNCHES, FEW_LAUNCHES = 0.1, 0.01
-# Rows that are shared out before one first asks whether to go on: so many for each number that a
-# cluster is known by, and at least so many.
+# Proposals of each call that are never given up half way: clusters in many dimensions look hopeless
+# until they have rows enough. The share of these that scans go before.
+N_WHOLE, LAUNCHES = 8, 0.1
+# Rows of others that are shared out before one first asks whether to go on: so many for each number
+# that a cluster is known by, and at least so many.
 PART_PER_NUMBER, LEAST_PART = 1, 16
 CLOSED = np.empty(0)  # no cluster may open
 
@@ -52,12 +53,9 @@ def split_and_merge(
     tables: Tables,
     random: np.random.Generator,
     n_tries: int,
-    *,
-    launches: float = LAUNCHES,
 ) -> Partition:
     """Propose so many splits and merges, and take those that are accepted."""
-    first_part = max(LEAST_PART, PART_PER_NUMBER * model.width)
-    return _try(partition, model, rows, tables, random, n_tries, launches, first_part, False)
+    return _try(partition, model, rows, tables, random, n_tries, min(N_WHOLE, n_tries), False)
 
 
 def settle(
@@ -74,10 +72,9 @@ def settle(
     with themselves. Halves of one cluster, which a split finds in one of many ways, would else stay
     apart for long. Two clusters that are not joined are shared out anew, which is kept if it makes
     the partition more probable: where clusters overlap, a border in the wrong place moves by little
-    with each sweep. No proposal is given up half way, as clusters in many dimensions look hopeless
-    until they have rows enough. Last, the chain tries to do without some cluster.
+    with each sweep. Last, the chain tries to do without some cluster.
     """
-    partition = _try(partition, model, rows, tables, random, n_tries, LAUNCHES, len(rows), True)
+    partition = _try(partition, model, rows, tables, random, n_tries, n_tries, True)
     return _dissolve(partition, model, rows, tables, random)
 
 
@@ -138,8 +135,7 @@ def _try(
     tables: Tables,
     random: np.random.Generator,
     n_tries: int,
-    launches: float,
-    first_part: int,
+    n_whole: int,
     settles: bool,
 ) -> Partition:
     n, k = len(rows), len(partition.sizes)
@@ -159,7 +155,8 @@ def _try(
         counts=np.empty(2, dtype=np.int64),
         gains=np.empty(k + n_tries),
     )
+    first_part = max(LEAST_PART, PART_PER_NUMBER * model.width)
     k = kernels.split_and_merge(
-        pieces, clusters, state, k, tables, n_tries, launches, first_part, settles, random
+        pieces, clusters, state, k, tables, n_tries, n_whole, LAUNCHES, first_part, settles, random
     )
     return Partition(state.labels, sizes[:k].copy(), statistics[:k].copy())

@@ -281,8 +281,9 @@ def split_and_merge(
     k,  # IN, how many clusters there are
     tables,  # IN: size, join and open, the log weights of the prior
     n_tries,  # IN, for so many more clusters there must be room
-    launches,  # IN, the share of proposals that scans go before
-    first_part,  # IN, so many rows are shared out before one first asks whether to go on
+    n_whole,  # IN, so many of them are never given up half way
+    launches,  # IN, the share of those that scans go before
+    first_part,  # IN, so many rows of others are shared out before one asks whether to go on
     settles,  # IN
     random,  # IN, a numpy Generator
 ):
@@ -302,7 +303,7 @@ def split_and_merge(
     nothing, own = np.zeros(statistics.shape[1]), np.empty(2)
     _find_marginals(clusters, statistics, -1, nothing, marginals[:k])
     members, begins = state.members, _list_members(labels, sizes, k, state.members)
-    for _ in range(n_tries):
+    for tried in range(n_tries):
         kind = int((3 if settles else 2) * random.random())
         i, log_mark = int(random.random() * n), math.log1p(-random.random())
         a, b, gains, log_ratio = np.int64(labels[i]), k, state.gains[:k], 0.0
@@ -332,7 +333,8 @@ def split_and_merge(
             n_rest = _append_others(others, i, j, state.order, n_rest)
         rest = state.order[:n_rest]
         present, forced = settles and kind == _MERGE, kind == _MERGE and not settles
-        launched = random.random() < launches and not present and kind != _ANEW
+        whole = tried < n_whole
+        launched = whole and random.random() < launches and not present and kind != _ANEW
         n_scans, log_drawn, log_kept, goes_on = 1 + (kind == _ANEW), 0.0, 0.0, True
         if launched:
             n_scans = 2 + LAUNCH_SCANS
@@ -340,7 +342,7 @@ def split_and_merge(
         for scanned in range(n_scans):
             begin, log_drawn = 0, 0.0
             while begin < n_rest and goes_on:
-                end = n_rest if launched else min(n_rest, max(first_part, 2 * begin))
+                end = n_rest if whole else min(n_rest, max(first_part, 2 * begin))
                 if scanned == 0:
                     _shuffle(rest, begin, end, random)
                     _seat(state, rest[begin:end], b, present)
