@@ -55,7 +55,7 @@ def split_and_merge(
     n_tries: int,
 ) -> Partition:
     """Propose so many splits and merges, and take those that are accepted."""
-    return _try(partition, model, rows, tables, random, n_tries, min(N_WHOLE, n_tries), False)
+    return _try(partition, model, rows, tables, random, n_tries, N_WHOLE, False)
 
 
 def settle(
@@ -99,7 +99,7 @@ def _dissolve(
     own = random.permutation(np.flatnonzero(labels == lost))
     labels[own], sizes[lost], statistics[lost] = -1, 0, 0.0
     without, _ = _scan(Partition(labels, sizes, statistics), model, rows, tables, random, own)
-    involved = np.isin(partition.labels, [lost, *without.labels[own]])
+    involved = np.isin(partition.labels, np.append(without.labels[own], lost))
     order = random.permutation(np.flatnonzero(involved))
     without, log_without = _scan(without, model, rows, tables, random, order)
     _, log_with = _scan(partition, model, rows, tables, random, order)
