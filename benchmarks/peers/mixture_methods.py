@@ -11,21 +11,25 @@ from worker import Outcome, serve
 
 def of_countless(X, threads, settings, seed=0):
     from countless import DPMixture
-    from countless.bayes.point_estimate import point_estimate
 
     mixture = DPMixture(random_state=seed, n_jobs=threads, **settings).fit(X)
-    labels = mixture.posterior_.labels
+    return Outcome(mixture.labels_, mixture.n_iter_, later=lambda: describe(mixture.posterior_))
+
+
+def describe(posterior):
+    from countless.bayes.point_estimate import point_estimate
+
     start = time.perf_counter()
-    mixture.posterior_.point_estimate(random_state=0)
+    posterior.point_estimate(random_state=0)
     seconds = time.perf_counter() - start
-    return Outcome(
-        mixture.labels_,
-        mixture.n_iter_,
-        k_of_chains=[int(point_estimate(chain, random_state=0).max()) + 1 for chain in labels],
-        r_hat=max(found.r_hat for found in mixture.posterior_.diagnostics().values()),
-        seconds_of_estimate=seconds,
-        bytes_of_draws=labels.nbytes,
-    )
+    sizes = [np.bincount(point_estimate(chain, random_state=0)) for chain in posterior.labels]
+    return {
+        "k_of_chains": [int((of > 1).sum()) for of in sizes],
+        "alone_in_chains": [int((of == 1).sum()) for of in sizes],
+        "r_hat": max(found.r_hat for found in posterior.diagnostics().values()),
+        "seconds_of_estimate": seconds,
+        "bytes_of_draws": posterior.labels.nbytes,
+    }
 
 
 def of_scikit_learn(X, threads, n_components, seed=0):

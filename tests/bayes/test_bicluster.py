@@ -99,7 +99,7 @@ def test_bundles_are_sums_over_blocks(model, n_counts):
     tables = DirichletProcess(0.7).tables(7)
     _, log_chosen, _ = sweep(
         clusters, sizes, rows, np.array([0]), 0, side, side, tables.join, np.empty(0),
-        np.random.default_rng(0),
+        np.random.default_rng(0), np.empty(0),
     )  # fmt: skip
     others = [marginal(statistics[r] + rows[0]) - marginal(statistics[r]) for r in (1, 2)]
     weights = np.array([gained, *others]) + np.log(2)

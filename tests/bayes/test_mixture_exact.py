@@ -6,7 +6,14 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 from countless.bayes import split_merge
-from countless.bayes.collapsed import NO_TARGET, Visits, partition_of
+from countless.bayes.collapsed import (
+    MORE_VISITS,
+    NO_TARGET,
+    NOTHING,
+    RESTLESS,
+    Visits,
+    partition_of,
+)
 from countless.bayes.gibbs import PartitionChain
 from countless.bayes.split_merge import settle, split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
@@ -118,7 +125,10 @@ def test_sweeps_follow_the_enumerated_posterior(model, X, prior):
     order = np.tile(np.arange(6), 2)
     draws = np.empty((6000, 6), dtype=np.int32)
     for draw in draws:
-        sweep(clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, tables.open, random)
+        sweep(
+            clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, tables.open, random,
+            NOTHING,
+        )  # fmt: skip
         draw[:] = labels
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
@@ -159,13 +169,15 @@ def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
 def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
     visits = Visits(10, n_settling=6)
     for n_before in range(20):
-        changed = np.zeros(10, dtype=bool)
-        changed[[0, 1]] = n_before < 3  # too early
-        changed[2] = n_before in (3, 5)
-        changed[3] = n_before == 4  # only once
-        changed[4] = n_before > 5  # too late
-        visits.note(changed)
-    np.testing.assert_array_equal(visits.order, [*range(10), 2, 2])
+        odds = np.zeros(10)
+        odds[[0, 1]] = n_before < 3  # too early
+        odds[2] = 2 * RESTLESS * (n_before in (3, 5))
+        odds[3] = 2 * RESTLESS * (n_before == 4)  # too seldom
+        odds[4] = n_before > 5  # too late
+        assert visits.looks == (3 <= n_before < 6)
+        with np.errstate(divide="ignore"):
+            visits.note(np.log(odds))
+    np.testing.assert_array_equal(visits.order, [*range(10), *[2] * MORE_VISITS])
 
 
 def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
@@ -211,7 +223,7 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
 
 def ask_early(monkeypatch):
     """Let splits and merges be given up after any row, few as there are."""
-    monkeypatch.setattr(split_merge, "N_WHOLE", 1)
+    monkeypatch.setattr(split_merge, "MOST_WHOLE", 1)
     monkeypatch.setattr(split_merge, "PART_PER_NUMBER", 0)
     monkeypatch.setattr(split_merge, "LEAST_PART", 1)
 

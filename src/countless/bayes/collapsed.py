@@ -7,7 +7,8 @@ Neal's algorithm 3).
 
 Most rows stay where they are for good; where clusters overlap they come and go, and there a chain
 takes its time. So a sweep may visit such rows several times: which they are it learns while the
-chain settles, and then it is fixed, as it must be for the posterior to stay as it is.
+chain settles, and then it is fixed, as it must be for the posterior to stay as it is. Rows that
+seldom go count as well: many of them hold a border between two clusters where it is.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 NO_TARGET = np.empty(0, dtype=np.int32)
-# Rows that changed clusters in so many of the sweeps in which one looks are restless, and are
-# visited so many times more.
-RESTLESS, MORE_VISITS = 2, 2
+NOTHING = np.empty(0)  # no cluster may open; no odds are asked for
+# Rows that are in their second likeliest cluster with such odds are restless, and are visited so
+# many times more.
+RESTLESS, MORE_VISITS = 0.005, 6
 
 
 class Partition(NamedTuple):
@@ -48,15 +50,21 @@ class Visits:
     def __init__(self, n_rows: int, n_settling: int) -> None:
         self.order = np.arange(n_rows)
         self._n_settling, self._n_swept = n_settling, 0
-        self._n_changes = np.zeros(n_rows, dtype=np.uint8)
+        self._odds = np.zeros(n_rows)
 
-    def note(self, changed: np.ndarray) -> None:
-        """Learn which rows a sweep gave to other clusters, a bool for each row."""
+    @property
+    def looks(self) -> bool:
+        """Whether the next sweep is one in which one looks."""
+        return self._n_settling // 2 <= self._n_swept < self._n_settling
+
+    def note(self, log_odds: np.ndarray) -> None:
+        """Learn the log odds of the second likeliest cluster of each row, where one looks."""
+        if self.looks:
+            self._odds += np.exp(log_odds)
         self._n_swept += 1
-        if self._n_settling // 2 < self._n_swept <= self._n_settling:
-            self._n_changes += changed
         if self._n_swept == self._n_settling:
-            restless = np.flatnonzero(self._n_changes >= RESTLESS)
+            n_looks = self._n_settling - self._n_settling // 2
+            restless = np.flatnonzero(self._odds > RESTLESS * n_looks)
             self.order = np.concatenate([self.order, *[restless] * MORE_VISITS])
 
 
@@ -77,18 +85,20 @@ def collapsed_sweep(
     """Draw the cluster of each row in turn, given all others; of some of them several times."""
     labels = partition.labels.copy()
     order = np.arange(len(rows)) if visits is None else visits.order
+    odds = NOTHING if visits is None or not visits.looks else np.empty(len(rows))
     sizes, statistics = partition.sizes, partition.statistics
     visit = 0
     while visit < len(order):
         room = 2 * len(sizes) + 6
         clusters = model.clusters(room, statistics)
         sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
+        weights = (tables.join, tables.open)
         visit, _, _ = sweep(
-            clusters, sizes, rows, order, visit, labels, NO_TARGET, tables.join, tables.open, random
+            clusters, sizes, rows, order, visit, labels, NO_TARGET, *weights, random, odds
         )
         statistics = clusters.statistics
     if visits is not None:
-        visits.note(labels != partition.labels)
+        visits.note(odds)
     return without_gaps(labels, sizes, statistics)
 
 

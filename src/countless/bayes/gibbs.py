@@ -26,7 +26,7 @@ SWEEPS_BEFORE_REFRESH = 100
 # known by few numbers.
 FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 90, 540
 # A chain settles for so many sweeps, if so many are forgotten, and tries these as well meanwhile.
-SETTLING, SETTLING_TRIES = 25, 8
+SETTLING, SETTLING_TRIES = 20, 8
 
 
 class Draw(NamedTuple):

@@ -56,10 +56,10 @@ class DPMixture(SampledMixture):
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
         Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
-        means it (asked after 75 sweeps, 93, 116, ...), or for 1,000 sweeps; one chain, which has
+        means it (asked after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; one chain, which has
         none to agree with, makes 200.
     burn_in : int, default=None
-        How many of the first are forgotten; by default half of all that were made. In up to 25
+        How many of the first are forgotten; by default half of all that were made. In up to 20
         of them a chain settles, by moves that later ones must not make.
     thin : int, default=1
         After these, one sweep in so many is kept.

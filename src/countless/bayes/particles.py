@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless.bayes.collapsed import NO_TARGET, without_gaps
+from countless.bayes.collapsed import NO_TARGET, NOTHING, without_gaps
 from countless.kernels.gibbs import sweep
 from countless.models import BoundModel
 from countless.priors import PartitionPrior
@@ -114,7 +114,7 @@ def _visit(
         clusters = model.clusters(room, statistics)
         sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
         visit, _, log_sum = sweep(
-            clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random
+            clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random, NOTHING
         )
         statistics, foretold = clusters.statistics, foretold + log_sum
     coming = labels < 0  # rows that are not here yet have no cluster

@@ -29,7 +29,7 @@ N_AVERAGED = 32
 HIGHEST_R_HAT = 1.1
 # Chains that run until they agree are asked after so many sweeps, then after a quarter more,
 # and at last end. One chain has nothing to agree with.
-FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 75, 1.25, 1000, 200
+FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 60, 1.25, 1000, 200
 
 ParametersOf = Callable[[Sequence[Sequence[Any]]], dict[str, np.ndarray]]
 

@@ -31,19 +31,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.bayes.collapsed import NO_TARGET, Partition, without_gaps
+from countless.bayes.collapsed import NO_TARGET, NOTHING, Partition, without_gaps
 from countless.kernels import split_merge as kernels
 from countless.kernels.gibbs import sweep
 from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
-# Proposals of each call that are never given up half way: clusters in many dimensions look hopeless
-# until they have rows enough. The share of these that scans go before.
-N_WHOLE, LAUNCHES = 8, 0.1
+# Proposals of each call that are never given up half way: one, and one more for so many numbers
+# that a cluster is known by, as those of many look hopeless until they have rows enough; but at
+# most so many. The share of these that scans go before.
+NUMBERS_PER_WHOLE, MOST_WHOLE, LAUNCHES = 8, 8, 0.1
 # Rows of others that are shared out before one first asks whether to go on: so many for each number
 # that a cluster is known by, and at least so many.
 PART_PER_NUMBER, LEAST_PART = 1, 16
-CLOSED = np.empty(0)  # no cluster may open
 
 
 def split_and_merge(
@@ -55,7 +55,8 @@ def split_and_merge(
     n_tries: int,
 ) -> Partition:
     """Propose so many splits and merges, and take those that are accepted."""
-    return _try(partition, model, rows, tables, random, n_tries, N_WHOLE, False)
+    n_whole = min(MOST_WHOLE, 1 + model.width // NUMBERS_PER_WHOLE)
+    return _try(partition, model, rows, tables, random, n_tries, n_whole, False)
 
 
 def settle(
@@ -98,11 +99,12 @@ def _dissolve(
     labels, sizes, statistics = (array.copy() for array in partition)
     own = random.permutation(np.flatnonzero(labels == lost))
     labels[own], sizes[lost], statistics[lost] = -1, 0, 0.0
-    without, _ = _scan(Partition(labels, sizes, statistics), model, rows, tables, random, own)
+    state = (model, rows, tables, random)
+    without, _ = _scan(Partition(labels, sizes, statistics), *state, own)
     involved = np.isin(partition.labels, np.append(without.labels[own], lost))
     order = random.permutation(np.flatnonzero(involved))
-    without, log_without = _scan(without, model, rows, tables, random, order)
-    _, log_with = _scan(partition, model, rows, tables, random, order)
+    without, log_without = _scan(without, *state, order)
+    _, log_with = _scan(partition, *state, order)
     opening = tables.open[k - 1] - tables.size[1]
     return without_gaps(*without) if log_without > log_with + opening else partition
 
@@ -122,7 +124,7 @@ def _scan(
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
     clusters = model.clusters(len(sizes), partition.statistics)
     _, log_chosen, _ = sweep(
-        clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, CLOSED, random
+        clusters, sizes, rows, order, 0, labels, NO_TARGET, tables.join, NOTHING, random, NOTHING
     )
     log_joint = model.log_marginal(clusters.statistics).sum() + tables.size[sizes].sum()
     return Partition(labels, sizes, clusters.statistics), log_joint - log_chosen

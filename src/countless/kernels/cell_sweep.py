@@ -59,7 +59,7 @@ def _draw_rows(
         forced = target[i] if target.shape[0] > 0 else -1
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
         asked = lags or own < 0 or not may_open
-        new, log_total = draw_slot(
+        new, log_total, _ = draw_slot(
             weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
         )
         log_chosen += weights[new] - log_total

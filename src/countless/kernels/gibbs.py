@@ -47,10 +47,11 @@ def draw_slot(
     random,  # IN, a numpy Generator
     sums,  # a place to work, (room,)
 ):
-    """Draw the slot of a row; return it and the log of the summed weights, NaN if not asked for.
+    """Draw the slot of a row.
 
-    The likeliest slot comes first: mostly chance falls there whatever the others weigh, at most as
-    much as the second each.
+    Returns it, the log of the summed weights, NaN if not asked for, and the log odds of the second
+    likeliest slot. The likeliest comes first: mostly chance falls there whatever the others weigh,
+    at most as much as the second each.
     """
     highest, second, likeliest = -math.inf, -math.inf, 0
     for c in range(reach):
@@ -59,11 +60,12 @@ def draw_slot(
             highest, second, likeliest = weights[c], highest, c
         else:
             second = max(second, weights[c])
-    if second - highest <= NEGLIGIBLE:
-        return likeliest if forced < 0 else forced, highest
+    odds = second - highest
+    if odds <= NEGLIGIBLE:
+        return likeliest if forced < 0 else forced, highest, odds
     mark = random.random() if forced < 0 else math.inf
-    if not asked and mark * (1.0 + (reach - 1) * math.exp(second - highest)) < 1.0:
-        return likeliest, math.nan
+    if not asked and mark * (1.0 + (reach - 1) * math.exp(odds)) < 1.0:
+        return likeliest, math.nan, odds
     total = 1.0
     for c in range(reach):
         below = weights[c] - highest
@@ -78,7 +80,7 @@ def draw_slot(
             new = 0
             while sums[new] <= mark and sums[new] < total:
                 new += 1
-    return new, highest + math.log(total) if asked else math.nan
+    return new, highest + math.log(total) if asked else math.nan, odds
 
 
 @njit(nogil=True, cache=True)
@@ -93,6 +95,7 @@ def sweep(
     join,  # IN (n,) log weights of joining a cluster by its size
     opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
     random,  # IN, a numpy Generator
+    odds,  # OUT (n_rows,) log odds of the second likeliest slot of each; empty if not asked for
 ):
     """Draw the slot of each visited row in turn.
 
@@ -121,9 +124,11 @@ def sweep(
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
         forced = target[i] if target.shape[0] > 0 else -1
         asked = own < 0 or not may_open
-        new, log_total = draw_slot(
+        new, log_total, log_odds = draw_slot(
             weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
         )
+        if odds.shape[0] > 0:
+            odds[i] = log_odds
         log_chosen += weights[new] - log_total
         if own < 0:
             log_foretold += log_total

@@ -46,8 +46,8 @@ def scan(pieces, sizes, rows, order, side, target, join, random):
 @overload(scan, inline="always")
 def _choose_scan(pieces, sizes, rows, order, side, target, join, random):
     def one_by_one(pieces, sizes, rows, order, side, target, join, random):
-        begin, closed = np.int64(0), np.empty(0)  # a plain 0 would be a type of its own
-        return sweep(pieces, sizes, rows, order, begin, side, target, join, closed, random)[1]
+        begin, none = np.int64(0), np.empty(0)  # a plain 0 would be a type of its own
+        return sweep(pieces, sizes, rows, order, begin, side, target, join, none, random, none)[1]
 
     def in_blocks(pieces, sizes, rows, order, side, target, join, random):
         some = np.empty((order.shape[0], rows.shape[1]), dtype=rows.dtype)
