@@ -104,8 +104,7 @@ def sweep_costs(name: str, data: Planted, repeats: int) -> list[Record]:
     chain = chain_at(data)
     parts = {"iteration, 30": _iteration(data.X, 30), "iteration, 50": _iteration(data.X, 50)}
     whole = least_seconds(chain.sweep, repeats)
-    state = (chain.partition, chain.model, chain.rows, chain.tables, chain.random)
-    alone = least_seconds(lambda: collapsed_sweep(*state), repeats)
+    alone = least_seconds(lambda: collapsed_sweep(chain.partition, chain.setting), repeats)
     least = parts["iteration, 30"]
     return [
         {

@@ -11,6 +11,7 @@ from countless.bayes.collapsed import (
     NO_TARGET,
     NOTHING,
     RESTLESS,
+    Setting,
     Visits,
     partition_of,
 )
@@ -140,8 +141,8 @@ def kept(move, model, X, prior, n_draws):
     exact = enumerated(model, rows, prior)
     random = np.random.default_rng(0)
     before = PARTITIONS[random.choice(len(exact), size=n_draws, p=exact)]
-    state = (model, rows, prior.tables(6), random)
-    after = np.array([move(partition_of(model, rows, one), *state).labels for one in before])
+    setting = Setting(model, rows, prior.tables(6), random)
+    after = np.array([move(partition_of(model, rows, one), setting).labels for one in before])
     assert np.mean(codes(before) != codes(after)) > 0.05  # who stays keeps any distribution
     often = exact * n_draws > 5
     observed, expected = (
@@ -187,7 +188,7 @@ def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(600)
     rows = model.rows(X)
     halves = partition_of(model, rows, np.arange(600) % 2)
-    joined = settle(halves, model, rows, tables, random, 24)
+    joined = settle(halves, Setting(model, rows, tables, random), 24)
     assert len(joined.sizes) == 1
 
 
@@ -198,7 +199,7 @@ def test_a_chain_that_settles_mends_a_border_between_two_clusters():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(400)
     rows = model.rows(X)
     wrong = partition_of(model, rows, truth & (X[:, 1] > 6.5))
-    mended = settle(wrong, model, rows, tables, random, 12)
+    mended = settle(wrong, Setting(model, rows, tables, random), 12)
     assert adjusted_rand_score(truth, mended.labels) > 0.98  # a row may be by itself
     np.testing.assert_array_equal(mended.sizes, np.bincount(mended.labels))
     summed = partition_of(model, rows, mended.labels).statistics
@@ -214,8 +215,9 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
     rows = model.rows(X)
     two = partition_of(model, rows, truth)
     three = partition_of(model, rows, np.where(random.random(800) < 0.4, 2, truth))
+    setting = Setting(model, rows, tables, random)
     for _ in range(6):  # tries any one of the clusters
-        two, three = (settle(one, model, rows, tables, random, 0) for one in (two, three))
+        two, three = (settle(one, setting, 0) for one in (two, three))
     for found in (two, three):
         assert adjusted_rand_score(truth, found.labels) > 0.85
         np.testing.assert_array_equal(found.sizes, np.bincount(found.labels, minlength=2))
@@ -223,7 +225,6 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
 
 def ask_early(monkeypatch):
     """Let splits and merges be given up after any row, few as there are."""
-    monkeypatch.setattr(split_merge, "MOST_WHOLE", 1)
     monkeypatch.setattr(split_merge, "PART_PER_NUMBER", 0)
     monkeypatch.setattr(split_merge, "LEAST_PART", 1)
 
@@ -235,8 +236,8 @@ early = pytest.mark.parametrize("early", [False, True], ids=["whole", "in parts"
 @early
 @cases(("diagonal", "pitman-yor"), ("gaussian", "dirichlet"))
 def test_splits_and_merges_alone_keep_the_posterior(model, X, prior, early, monkeypatch):
-    def move(*state):
-        return split_and_merge(*state, 20)  # a wrong ratio shows where it has had its way for long
+    def move(*state):  # a wrong ratio shows where it has had its way for long
+        return split_and_merge(*state, 20, 1 if early else None)
 
     if early:
         ask_early(monkeypatch)
@@ -254,11 +255,12 @@ def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior(prior, early,
     if early:
         ask_early(monkeypatch)
     model = Multinomial(1.0).bind(np.zeros((14, 2)))
-    rows, tables, random = np.zeros((14, 2)), prior.tables(14), np.random.default_rng(0)
+    rows = np.zeros((14, 2))
+    setting = Setting(model, rows, prior.tables(14), np.random.default_rng(0))
     partition = partition_of(model, rows, np.zeros(14, int))
     n_clusters = np.empty(1500, dtype=int)
     for draw in range(1500):
-        partition = split_and_merge(partition, model, rows, tables, random, 6)
+        partition = split_and_merge(partition, setting, 6, 1 if early else None)
         n_clusters[draw] = len(partition.sizes)
     found = np.bincount(n_clusters, minlength=15) / 1500
     assert 0.5 * np.abs(found - prior.n_clusters_distribution(14)).sum() < 0.07

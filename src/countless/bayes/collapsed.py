@@ -36,6 +36,15 @@ class Partition(NamedTuple):
     statistics: np.ndarray  # (n_clusters, width)
 
 
+class Setting(NamedTuple):
+    """What partitions are moved in: their rows, what clusters look like, and their prior."""
+
+    model: ClusterModel
+    rows: np.ndarray  # (n_rows, n_features), as the model takes them
+    tables: Tables
+    random: np.random.Generator
+
+
 class Visits:
     """The rows that a sweep visits: all of them, and then the restless ones again.
 
@@ -75,14 +84,10 @@ def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> P
 
 
 def collapsed_sweep(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-    visits: Visits | None = None,
+    partition: Partition, setting: Setting, visits: Visits | None = None
 ) -> Partition:
     """Draw the cluster of each row in turn, given all others; of some of them several times."""
+    model, rows, tables, random = setting
     labels = partition.labels.copy()
     order = np.arange(len(rows)) if visits is None else visits.order
     odds = NOTHING if visits is None or not visits.looks else np.empty(len(rows))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.bayes.collapsed import Partition, Visits, collapsed_sweep, partition_of
+from countless.bayes.collapsed import Partition, Setting, Visits, collapsed_sweep, partition_of
 from countless.bayes.split_merge import settle, split_and_merge
 from countless.bayes.uncollapsed import uncollapsed_sweep
 from countless.models import BoundModel
@@ -25,6 +25,9 @@ SWEEPS_BEFORE_REFRESH = 100
 # Splits and merges that are tried after each sweep: more where they cost little, as clusters are
 # known by few numbers.
 FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 90, 540
+# Of these so many are never given up half way: one, and one more for so many numbers, as clusters
+# that are known by many look hopeless until they have rows enough.
+NUMBERS_PER_WHOLE, MOST_WHOLE = 8, 8
 # A chain settles for so many sweeps, if so many are forgotten, and tries these as well meanwhile.
 SETTLING, SETTLING_TRIES = 20, 8
 
@@ -81,6 +84,7 @@ class PartitionChain:
         self._n_settling = min(SETTLING, n_forgotten)
         self._sweep, self._split_merge = SWEEPS[sampler], split_merge
         self._n_tries = max(FEWEST_TRIES, min(MOST_TRIES, NUMBERS_TRIED // model.width))
+        self._n_whole = min(MOST_WHOLE, 1 + model.width // NUMBERS_PER_WHOLE)
         if sampler == "collapsed":
             self._sweep = partial(collapsed_sweep, visits=Visits(len(rows), self._n_settling))
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
@@ -92,6 +96,11 @@ class PartitionChain:
     def n_clusters(self) -> int:
         """How many clusters have rows."""
         return len(self.partition.sizes)
+
+    @property
+    def setting(self) -> Setting:
+        """What the partition is moved in now."""
+        return Setting(self.model, self.rows, self.tables, self.random)
 
     def sweep(self) -> None:
         """Move the partition, the parameters of its prior, and hyperparameters of the model."""
@@ -107,12 +116,13 @@ class PartitionChain:
         self.n_swept += 1
         if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self.partition = partition_of(self.model, self.rows, self.partition.labels)
-        state = (self.model, self.rows, self.tables, self.random)
-        self.partition = self._sweep(self.partition, *state)
+        setting = self.setting
+        self.partition = self._sweep(self.partition, setting)
         if self._split_merge:
             if self.n_swept <= self._n_settling:
-                self.partition = settle(self.partition, *state, SETTLING_TRIES)
-            self.partition = split_and_merge(self.partition, *state, self._n_tries)
+                self.partition = settle(self.partition, setting, SETTLING_TRIES)
+            tries = self._n_tries, self._n_whole
+            self.partition = split_and_merge(self.partition, setting, *tries)
 
     def move_hyper(self) -> None:
         """Move some hyperparameters of the model, given the clusters."""

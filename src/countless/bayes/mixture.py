@@ -104,7 +104,7 @@ class DPMixture(SampledMixture):
     >>> X, _ = make_blobs(150, centers=3, random_state=1)
     >>> mixture = DPMixture(n_chains=1, n_sweeps=60, random_state=0).fit(X)
     >>> mixture.n_clusters_, mixture.posterior_.n_clusters_interval()
-    (3, (3, 6))
+    (3, (3, 5))
     """
 
     _stream: Stream

@@ -31,42 +31,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless.bayes.collapsed import NO_TARGET, NOTHING, Partition, without_gaps
+from countless.bayes.collapsed import NO_TARGET, NOTHING, Partition, Setting, without_gaps
 from countless.kernels import split_merge as kernels
 from countless.kernels.gibbs import sweep
-from countless.models.protocol import ClusterModel
-from countless.priors import Tables
 
-# Proposals of each call that are never given up half way: one, and one more for so many numbers
-# that a cluster is known by, as those of many look hopeless until they have rows enough; but at
-# most so many. The share of these that scans go before.
-NUMBERS_PER_WHOLE, MOST_WHOLE, LAUNCHES = 8, 8, 0.1
+# The share of the proposals that are never given up half way that scans go before.
+LAUNCHES = 0.1
 # Rows of others that are shared out before one first asks whether to go on: so many for each number
 # that a cluster is known by, and at least so many.
 PART_PER_NUMBER, LEAST_PART = 1, 16
 
 
 def split_and_merge(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-    n_tries: int,
+    partition: Partition, setting: Setting, n_tries: int, n_whole: int | None = None
 ) -> Partition:
-    """Propose so many splits and merges, and take those that are accepted."""
-    n_whole = min(MOST_WHOLE, 1 + model.width // NUMBERS_PER_WHOLE)
-    return _try(partition, model, rows, tables, random, n_tries, n_whole, False)
+    """Propose so many splits and merges, and take those that are accepted.
+
+    So many of them, by default all, are never given up half way.
+    """
+    return _try(partition, setting, n_tries, n_tries if n_whole is None else n_whole, False)
 
 
-def settle(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-    n_tries: int,
-) -> Partition:
+def settle(partition: Partition, setting: Setting, n_tries: int) -> Partition:
     """Look for where a chain belongs, by moves of which nothing may be kept.
 
     Two clusters are joined more readily: it is asked how probable they are as a split that begins
@@ -75,23 +61,17 @@ def settle(
     the partition more probable: where clusters overlap, a border in the wrong place moves by little
     with each sweep. Last, the chain tries to do without some cluster.
     """
-    partition = _try(partition, model, rows, tables, random, n_tries, n_tries, True)
-    return _dissolve(partition, model, rows, tables, random)
+    return _dissolve(_try(partition, setting, n_tries, n_tries, True), setting)
 
 
-def _dissolve(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-) -> Partition:
+def _dissolve(partition: Partition, setting: Setting) -> Partition:
     """Give the rows of any cluster to the others, if that is the more probable way to have them.
 
     So ends a cluster between two that overlap, made of rows of both: it can be joined with neither.
     Partitions into fewer clusters are more probable one by one, but there are fewer of them: one
     over the probability of the choices of a scan says how many.
     """
+    _, _, tables, random = setting
     k = len(partition.sizes)
     if k == 1:
         return partition
@@ -99,28 +79,21 @@ def _dissolve(
     labels, sizes, statistics = (array.copy() for array in partition)
     own = random.permutation(np.flatnonzero(labels == lost))
     labels[own], sizes[lost], statistics[lost] = -1, 0, 0.0
-    state = (model, rows, tables, random)
-    without, _ = _scan(Partition(labels, sizes, statistics), *state, own)
+    without, _ = _scan(Partition(labels, sizes, statistics), setting, own)
     involved = np.isin(partition.labels, np.append(without.labels[own], lost))
     order = random.permutation(np.flatnonzero(involved))
-    without, log_without = _scan(without, *state, order)
-    _, log_with = _scan(partition, *state, order)
+    without, log_without = _scan(without, setting, order)
+    _, log_with = _scan(partition, setting, order)
     opening = tables.open[k - 1] - tables.size[1]
     return without_gaps(*without) if log_without > log_with + opening else partition
 
 
-def _scan(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-    order: np.ndarray,
-) -> tuple[Partition, float]:
+def _scan(partition: Partition, setting: Setting, order: np.ndarray) -> tuple[Partition, float]:
     """Draw the clusters of some rows, none of which may open one; clusters may become empty.
 
     Returns them, and the log of the joint density over the probability of these choices.
     """
+    model, rows, tables, random = setting
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
     clusters = model.clusters(len(sizes), partition.statistics)
     _, log_chosen, _ = sweep(
@@ -131,15 +104,9 @@ def _scan(
 
 
 def _try(
-    partition: Partition,
-    model: ClusterModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-    n_tries: int,
-    n_whole: int,
-    settles: bool,
+    partition: Partition, setting: Setting, n_tries: int, n_whole: int, settles: bool
 ) -> Partition:
+    model, rows, tables, random = setting
     n, k = len(rows), len(partition.sizes)
     pieces, clusters = model.pieces(rows, kernels.ROOM)
     sizes, statistics = np.empty(k + n_tries, dtype=np.int64), model.empty(k + n_tries)

@@ -11,26 +11,23 @@ R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models"
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
-from countless.bayes.collapsed import Partition, without_gaps
+from countless.bayes.collapsed import Partition, Setting, without_gaps
 from countless.kernels.arrays import plain
 from countless.kernels.gibbs import sweep_densities
 from countless.models import BoundModel
-from countless.priors import Tables
 
 # Densities of so many rows are held at once.
 BLOCK = 2**14
 
 
-def uncollapsed_sweep(
-    partition: Partition,
-    model: BoundModel,
-    rows: np.ndarray,
-    tables: Tables,
-    random: np.random.Generator,
-) -> Partition:
+def uncollapsed_sweep(partition: Partition, setting: Setting) -> Partition:
     """Draw the parameters of each cluster, then the cluster of each row in turn."""
+    _, rows, tables, random = setting
+    model = cast(BoundModel, setting.model)  # others draw no parameters
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
     drawn = model.draw_parameters(partition.statistics, random)
     parameters = {name: np.array(value) for name, value in drawn.items()}

@@ -14,7 +14,7 @@ import numpy as np
 
 from countless.bayes.bicluster.bundle import Bundle
 from countless.bayes.bicluster.cells import CellStatistics
-from countless.bayes.collapsed import Partition, collapsed_sweep, partition_of
+from countless.bayes.collapsed import Partition, Setting, collapsed_sweep, partition_of
 from countless.bayes.gibbs import Draw
 from countless.bayes.split_merge import split_and_merge
 from countless.models.protocol import BoundModel
@@ -58,9 +58,9 @@ class Side:
         self, model: Bundle, rows: np.ndarray, random: np.random.Generator, n_tries: int
     ) -> Partition:
         """Draw the cluster of each item, try splits and merges, and draw the prior's parameters."""
-        state = model, rows, self.prior.tables(len(rows)), random
-        partition = collapsed_sweep(partition_of(model, rows, self.labels), *state)
-        partition = split_and_merge(partition, *state, n_tries)
+        setting = Setting(model, rows, self.prior.tables(len(rows)), random)
+        partition = collapsed_sweep(partition_of(model, rows, self.labels), setting)
+        partition = split_and_merge(partition, setting, n_tries)
         self.labels = partition.labels
         if self.believed.believed:
             self.prior = self.believed.update_parameters(self.prior, partition.sizes, random)

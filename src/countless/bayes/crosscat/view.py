@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._labels import number_by_appearance
-from countless.bayes.collapsed import NO_TARGET, Partition, without_gaps
+from countless.bayes.collapsed import NO_TARGET, Partition, Setting, without_gaps
 from countless.bayes.crosscat.cells import Cells, SomeColumns
 from countless.bayes.split_merge import split_and_merge
 from countless.kernels.cell_sweep import sweep_cells
@@ -111,7 +111,7 @@ def move_rows(
     partition = Partition(view.labels, view.sizes, part.statistics(rows, view.labels))
     partition, _ = sweep_rows(partition, part, rows, view.tables, random)
     if n_tries:
-        partition = split_and_merge(partition, part, rows, view.tables, random, n_tries)
+        partition = split_and_merge(partition, Setting(part, rows, view.tables, random), n_tries)
     view = view._replace(labels=partition.labels)
     if not believed.believed:
         return view
