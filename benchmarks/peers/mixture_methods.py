@@ -22,10 +22,9 @@ def describe(posterior):
     start = time.perf_counter()
     posterior.point_estimate(random_state=0)
     seconds = time.perf_counter() - start
-    sizes = [np.bincount(point_estimate(chain, random_state=0)) for chain in posterior.labels]
+    chains = [point_estimate(chain, random_state=0) for chain in posterior.labels]
     return {
-        "k_of_chains": [int((of > 1).sum()) for of in sizes],
-        "alone_in_chains": [int((of == 1).sum()) for of in sizes],
+        "k_of_chains": [int(labels.max()) + 1 for labels in chains],
         "r_hat": max(found.r_hat for found in posterior.diagnostics().values()),
         "seconds_of_estimate": seconds,
         "bytes_of_draws": posterior.labels.nbytes,

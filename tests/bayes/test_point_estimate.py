@@ -59,10 +59,41 @@ def plain_losses(partitions, draws, loss):
 def test_no_partition_of_few_rows_is_better(loss, draws):
     draws = numbered(draws)
     everything = np.array(all_partitions(draws.shape[1]))
-    found = point_estimate(draws, loss, random_state=0)
+    found = point_estimate(draws, loss, random_state=0, assign=False)
     losses = plain_losses(np.concatenate([found[None], everything]), draws, loss)
     assert losses[0] <= losses[1:].min() + 1e-12
     assert losses[0] == pytest.approx(expected_loss(draws, found, loss), abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", DISTANCES)
+@settings(max_examples=50)
+@given(draws=tables)
+def test_rows_alone_are_alone_in_most_draws_or_nothing_is_a_cluster(loss, draws):
+    draws = numbered(draws)
+    left = point_estimate(draws, loss, random_state=0, assign=False)
+    found = point_estimate(draws, loss, random_state=0)
+    alone = (draws[:, :, None] == draws[:, None, :]).sum(axis=2) == 1
+    undecided = (np.bincount(left)[left] == 1) & (alone.mean(axis=0) < 0.5)
+    if undecided.all():
+        np.testing.assert_array_equal(found, left)
+        return
+    others = np.flatnonzero(~undecided)
+    together = left[others, None] == left[others]
+    np.testing.assert_array_equal(found[others, None] == found[others], together)
+    assert set(found) == set(found[others])
+    if undecided.sum() == 1:  # a second one would see the first in its place
+        choices = np.array([np.where(undecided, there, left) for there in np.unique(left[others])])
+        losses = plain_losses(np.concatenate([found[None], choices]), draws, loss)
+        assert losses[0] == pytest.approx(losses[1:].min(), abs=1e-12)
+
+
+def test_a_row_in_doubt_is_no_cluster():
+    one, two = np.repeat([0, 1, 2], [10, 10, 1]), np.repeat([0, 1, 0], [10, 10, 1])
+    three = np.repeat([0, 1, 1], [10, 10, 1])
+    draws = numbered([one, two, two, three, three])
+    assert point_estimate(draws, random_state=0, assign=False).max() == 2
+    assert point_estimate(draws, random_state=0).max() == 1
+    assert point_estimate(numbered([one, one, one, two, three]), random_state=0).max() == 2
 
 
 @pytest.mark.parametrize("loss", DISTANCES)

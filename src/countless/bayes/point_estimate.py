@@ -5,6 +5,10 @@ by Binder's count of pairs. It is searched for by moving single rows and blocks 
 several starts [1]_. Rows that no draw tells apart are one item with a weight, and a move changes
 a few entries of small tables, so that nothing grows with the square of the rows.
 
+By variation of information a row that no cluster has in half of the draws is best left alone, and
+would be counted as a cluster, though no draw may say that it is one. So such rows are given to the
+cluster where that costs least; a row by itself is then one that most draws have by itself.
+
 References
 ----------
 .. [1] D. B. Dahl, D. J. Johnson and P. Mueller, "Search algorithms and loss functions for Bayesian
@@ -62,7 +66,9 @@ class Tables(NamedTuple):
     cells: np.ndarray  # (n_cells, room)
 
 
-def point_estimate(draws: np.ndarray, loss: str = "vi", random_state: Any = None) -> np.ndarray:
+def point_estimate(
+    draws: np.ndarray, loss: str = "vi", random_state: Any = None, assign: bool = True
+) -> np.ndarray:
     """Search for the partition with the least expected loss over draws.
 
     Parameters
@@ -73,6 +79,8 @@ def point_estimate(draws: np.ndarray, loss: str = "vi", random_state: Any = None
         Variation of information, or the share of pairs on which two partitions disagree.
     random_state : int, RandomState, Generator or None
         Where the search starts from, and in which order rows are moved.
+    assign : bool, default=True
+        Whether rows that are best left alone, but are with others in most draws, get a cluster.
 
     Returns
     -------
@@ -87,14 +95,17 @@ def point_estimate(draws: np.ndarray, loss: str = "vi", random_state: Any = None
     random = as_generator(random_state)
     few, many = (_spread(draws, most) for most in (SEARCHED_DRAWS, len(draws)))
     item_of, first = collapse(few)
-    labels = _search(_gather(few, item_of, first, loss), random)[item_of]
+    evidence = _gather(few, item_of, first, loss)
+    tables = _tables(evidence, _search(evidence, random))
     if len(few) < len(many):
+        labels = tables.labels[item_of]
         item_of, first = collapse(many)
         evidence = _gather(many, item_of, first, loss)
         tables = _tables(evidence, labels[first])
         _improve(evidence, tables, random)
-        labels = tables.labels[item_of]
-    return number_by_appearance(labels)[1]
+    if assign:
+        _assign_undecided(evidence, tables)
+    return number_by_appearance(tables.labels[item_of])[1]
 
 
 def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> float:
@@ -230,6 +241,31 @@ def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) ->
         by = [whole, *(evidence.profiles[:, guide] for guide in guides)]
         if sum(_move_parts(evidence, tables, guide) for guide in by) == 0:
             return
+
+
+def _assign_undecided(evidence: Evidence, tables: Tables) -> None:
+    """Give rows that are alone here, but not in most draws, to the cluster where that costs least.
+
+    Where all clusters are such rows, nothing is known to be one, and they stay.
+    """
+    labels, sizes, cells = tables
+    share, f = evidence.share, evidence.f
+    lone = np.flatnonzero((evidence.weight == 1) & (sizes[labels] == 1))
+    own_cells = evidence.offsets + evidence.profiles[lone]  # (n_lone, n_draws)
+    alone = (share[own_cells] * (cells.sum(axis=1) == 1)[own_cells]).sum(axis=1)
+    undecided = alone < 1.0 - SAME  # twice the weight of the draws
+    decided = sizes > 0
+    decided[labels[lone[undecided]]] = False
+    if not decided.any():
+        return
+    for item, own in zip(lone[undecided], own_cells[undecided], strict=True):
+        there = cells[own]  # (n_draws, room)
+        cost = f[sizes + 1] - f[sizes] - share[own] @ (f[there + 1] - f[there])
+        best = int(np.where(decided, cost, np.inf).argmin())
+        for cluster, change in ((labels[item], -1), (best, 1)):
+            sizes[cluster] += change
+            cells[own, cluster] += change
+        labels[item] = best
 
 
 def _move_items(evidence: Evidence, tables: Tables, items: np.ndarray) -> tuple[float, np.ndarray]:

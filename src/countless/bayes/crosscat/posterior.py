@@ -78,7 +78,8 @@ class CrossCatPosterior:
         The rows of a view are grouped as in the views, one of each draw, that have most of its
         columns.
         """
-        view_of = self._columns.point_estimate(random_state=random)
+        # A column in doubt stays alone: to share a view is to depend on the others.
+        view_of = self._columns.point_estimate(random_state=random, assign=False)
         views = []
         for v in range(int(view_of.max()) + 1):
             columns = np.flatnonzero(view_of == v)
