@@ -75,7 +75,8 @@ class DPMixture(SampledMixture):
         The draws: ``labels`` (n_chains, n_draws, n_samples), ``n_clusters``, ``log_joint``,
         ``alpha``, ``similarity()``, ``diagnostics()`` and more.
     labels_ : ndarray of shape (n_samples,)
-        The partition that is expected to be nearest to the truth, numbered by first appearance.
+        The partition that is expected to be nearest to the truth, numbered by first appearance. A
+        row is by itself only if it is so in most draws.
     n_clusters_ : int
         How many clusters that has; ``posterior_.n_clusters_interval()`` says how sure that is.
     n_iter_ : int
