@@ -181,6 +181,12 @@ def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
     np.testing.assert_array_equal(visits.order, [*range(10), *[2] * MORE_VISITS])
 
 
+def test_a_sweep_over_restless_rows_alone_visits_them_three_times():
+    visits = Visits(10, n_settling=1)
+    visits.note(np.zeros(10))
+    np.testing.assert_array_equal(visits.order, [*range(10)] * 3)
+
+
 def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
     """Which it would else try for long: a split finds one pair of halves of very many."""
     random = np.random.default_rng(0)

@@ -24,8 +24,8 @@ from countless.priors import Tables
 NO_TARGET = np.empty(0, dtype=np.int32)
 NOTHING = np.empty(0)  # no cluster may open; no odds are asked for
 # Rows that are in their second likeliest cluster with such odds are restless, and are visited so
-# many times more.
-RESTLESS, MORE_VISITS = 0.005, 6
+# many times more; but these visits are at most so many times the rows.
+RESTLESS, MORE_VISITS, MOST_MORE = 0.005, 6, 2
 
 
 class Partition(NamedTuple):
@@ -74,7 +74,8 @@ class Visits:
         if self._n_swept == self._n_settling:
             n_looks = self._n_settling - self._n_settling // 2
             restless = np.flatnonzero(self._odds > RESTLESS * n_looks)
-            self.order = np.concatenate([self.order, *[restless] * MORE_VISITS])
+            n_more = min(MORE_VISITS, MOST_MORE * len(self._odds) // max(len(restless), 1))
+            self.order = np.concatenate([self.order, *[restless] * n_more])
 
 
 def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
@@ -92,12 +93,11 @@ def collapsed_sweep(
     order = np.arange(len(rows)) if visits is None else visits.order
     odds = NOTHING if visits is None or not visits.looks else np.empty(len(rows))
     sizes, statistics = partition.sizes, partition.statistics
-    visit = 0
+    visit, weights = 0, (tables.join, tables.open)
     while visit < len(order):
         room = 2 * len(sizes) + 6
         clusters = model.clusters(room, statistics)
         sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
-        weights = (tables.join, tables.open)
         visit, _, _ = sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, *weights, random, odds
         )
