@@ -42,18 +42,18 @@ FEW = ("--sweeps", 20, "--chains", 2, "--out", "o")
 
 def test_a_mixture_says_how_sure_it_is(run, counts, tmp_path):
     mixture = ("--method", "dp-mixture", "--model", "poisson", "--exclude", "site")
-    result = run("fit", counts, *mixture, *FEW, "--plot")
+    result = run("fit", counts, *mixture, *FEW, "--sweeps", 80, "--plot")
     assert "2 clusters, found by dp-mixture" in result.stdout
     record = json.loads((tmp_path / "o" / "run.json").read_text())
     posterior = record["result"]["posterior"]
     low, high = posterior["n_clusters_interval"]
     span = f"{low} to {high}" if low < high else f"{low}"
     assert f"{span} clusters with 95 % probability; most probable: 2" in result.stdout
-    assert posterior["n_clusters"]["2"] == max(posterior["n_clusters"].values())
+    assert posterior["n_clusters"]["2"] > 0.5  # in a long run it is 0.72
     assert sum(posterior["n_clusters"].values()) == pytest.approx(1)
-    assert "2 chains of 10 draws: R-hat" in result.stdout
+    assert "2 chains of 40 draws: R-hat" in result.stdout
     assert posterior["diagnostics"].keys() == {"n_clusters", "log_joint", "alpha"}
-    assert record["method"]["parameters"]["n_sweeps"] == 20
+    assert record["method"]["parameters"]["n_sweeps"] == 80
     # Counts stay counts, though other models of this table would get scaled columns.
     assert record["input"]["columns"][0]["done"] == "as it is"
     assert (tmp_path / "o" / "posterior.png").read_bytes().startswith(b"\x89PNG")

@@ -22,9 +22,14 @@ def describe(posterior):
     start = time.perf_counter()
     posterior.point_estimate(random_state=0)
     seconds = time.perf_counter() - start
-    chains = [point_estimate(chain, random_state=0) for chain in posterior.labels]
+
+    def k_of_chains(assign):
+        found = (point_estimate(chain, "vi", 0, assign) for chain in posterior.labels)
+        return [int(labels.max()) + 1 for labels in found]
+
     return {
-        "k_of_chains": [int(labels.max()) + 1 for labels in chains],
+        "k_of_chains": k_of_chains(assign=True),
+        "bare_k_of_chains": k_of_chains(assign=False),
         "r_hat": max(found.r_hat for found in posterior.diagnostics().values()),
         "seconds_of_estimate": seconds,
         "bytes_of_draws": posterior.labels.nbytes,
