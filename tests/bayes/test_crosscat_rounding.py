@@ -5,7 +5,7 @@ import pytest
 
 from countless import CrossCat
 from countless.bayes.crosscat import estimator
-from countless.bayes.crosscat.rounding import spread_rounding
+from countless.models.rounding import spread_rounding
 
 
 def test_equal_numbers_are_spread_over_the_least_step():

@@ -112,6 +112,17 @@ class BoundCells(BoundModel):
                     table[seen, j] = block.levels[rows[seen, j].astype(np.intp)]
         return table
 
+    def rounded_columns(self) -> np.ndarray:
+        """Return the columns of numbers whose variances are found from the rows."""
+        found, first = [np.empty(0, dtype=np.intp)], 0
+        for block in self.blocks:
+            if block.family.kind in (NUMBER, FIXED):
+                # The scale is the last hyperparameter of a number; a fixed variance is the second.
+                place = 3 if block.family.kind == NUMBER else 1
+                found.append(block.columns[self.hyper.free[first + block.places[:, place]]])
+            first += len(block.hyper.value)
+        return np.concatenate(found)
+
     def _room(self, room: int) -> CellClusters:
         return CellClusters(
             statistics=np.zeros((room, self.width)),

@@ -127,6 +127,11 @@ def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.where(flat, 1.0, variance)
 
 
+def is_constant(values: np.ndarray) -> bool:
+    """Tell whether numbers do not vary by more than rounding errors."""
+    return bool(np.ptp(values) <= 1e-9 * np.abs(values).max())
+
+
 def log_rounding_variances(values: np.ndarray) -> np.ndarray:
     """Return the log variance of rounding in each column; -inf where no value repeats.
 

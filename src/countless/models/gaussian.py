@@ -28,6 +28,9 @@ from countless.models.protocol import BoundModel, Model
 # The prior mean is worth so few rows, and a cluster has this share of the variance of the data.
 STRENGTH = 0.05
 SHARE = 0.1
+# Scales are at least this times their first values: where columns are linear in others, the density
+# has no bound, and below it sums of squares have lost all digits.
+LOG_LEAST_STRETCH = math.log(1e-11)
 
 
 class Gaussian(Model):
@@ -90,7 +93,8 @@ class Gaussian(Model):
         )
         value = np.concatenate([mean, np.log([strength, freedom - d + 1]), np.zeros(d)])
         spread = np.concatenate([np.sqrt(variance), np.ones(2 + d)])
-        return BoundGaussian(origin, scale, make_hyper(names, value, free, spread))
+        low = np.concatenate([np.full(d + 2, -np.inf), np.full(d, LOG_LEAST_STRETCH)])
+        return BoundGaussian(origin, scale, make_hyper(names, value, free, spread, low=low))
 
 
 class BoundGaussian(BoundModel):
@@ -127,6 +131,11 @@ class BoundGaussian(BoundModel):
     def table(self, rows: np.ndarray) -> np.ndarray:
         """Return rows in the form that they came in."""
         return rows + self.origin
+
+    def rounded_columns(self) -> np.ndarray:
+        """Return the columns of numbers whose variances are found from the rows."""
+        d = self.n_features
+        return np.flatnonzero(self.hyper.free[d + 2 :])
 
     def _room(self, room: int) -> GaussianClusters:
         d = self.n_features

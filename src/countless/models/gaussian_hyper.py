@@ -143,7 +143,11 @@ def _move_along(with_freedom, scales, shape: _Shape, traces, hyper: Hyper, value
     log_freedom, sum_of_scales = float(value[d + 1]), float(value[d + 2 :].sum())
     half_freedom = 0.5 * (math.exp(log_freedom) + d - 1) * shape.n_clusters
 
+    least = float((hyper.low[places] - value[places]).max())
+
     def log_joint(step: float) -> float:
+        if step < least:
+            return -math.inf
         prior = -step * (0.5 * curve * step + slope)
         trace = half_trace * math.exp(step)
         if with_freedom:

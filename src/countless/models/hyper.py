@@ -120,7 +120,8 @@ def climb(
     # A step may overshoot, but not to where a scale is nothing or infinite.
     start, reach = hyper.value[hyper.free], FARTHEST * hyper.spread[hyper.free]
     center = hyper.center[hyper.free]
-    lowest, highest = np.minimum(center - reach, start), np.maximum(center + reach, start)
+    lowest = np.maximum(np.minimum(center - reach, start), hyper.low[hyper.free])
+    highest = np.maximum(center + reach, start)
     found = minimize(
         downhill,
         start,

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from countless.kernels import models as kernels
 from countless.kernels.arrays import plain
 from countless.models.hyper import Hyper, climb, sample_each
+from countless.models.rounding import spread_rounding
 
 # The room for tables of what counts add to log marginals; larger counts are computed.
 TABLE_VALUES, FEWEST_COUNTS = 2**22, 64
@@ -133,6 +134,20 @@ class BoundModel(ClusterModel):
     @abstractmethod
     def rows(self, X: Any) -> np.ndarray:
         """Return the rows of a table in the form that kernels take, or say which cell is wrong."""
+
+    def spread(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows to fit, rounded numbers spread over their steps where variances are free.
+
+        Equal numbers are spread in an order that is random and always the same.
+        """
+        columns = self.rounded_columns()
+        if not len(columns):
+            return rows
+        return spread_rounding(rows, columns, np.random.default_rng(0))
+
+    def rounded_columns(self) -> np.ndarray:
+        """Return the columns of numbers whose variances are found from the rows."""
+        return np.empty(0, dtype=np.intp)
 
     @abstractmethod
     def table(self, rows: np.ndarray) -> np.ndarray:

@@ -29,6 +29,9 @@ from sklearn.utils import check_random_state
 
 # Draws and steps stay this far inside an open domain, where logarithms are finite.
 TINY = float(np.finfo(np.float64).tiny)
+# The width of a slice is at most so many steps, and an interval that has shrunk so many times is
+# narrower than the distance between two numbers.
+MOST_STEPS, MOST_SHRINKS = 64, 200
 BELOW_ONE = 1.0 - float(np.finfo(np.float64).epsneg)
 
 
@@ -169,17 +172,25 @@ def slice_sample(
     random: np.random.Generator,
     width: float = 1.0,
 ) -> float:
-    """Take one step on the line that leaves a density as it is: step out, then shrink."""
+    """Take one step on the line that leaves a density invariant: step out, then shrink.
+
+    The interval has at most `MOST_STEPS` widths, shared out at random between its ends (Neal's
+    section 4.1), so that a density that rises without bound ends the step, too.
+    """
     level = log_density(start) - random.exponential()
     if not np.isfinite(level):
         raise ValueError(f"the density at {start} is not a positive number")
     low = start - width * random.random()
     high = low + width
-    while log_density(low) > level:
+    below = int(MOST_STEPS * random.random())
+    above = MOST_STEPS - 1 - below
+    while below > 0 and log_density(low) > level:
         low -= width
-    while log_density(high) > level:
+        below -= 1
+    while above > 0 and log_density(high) > level:
         high += width
-    while True:
+        above -= 1
+    for _ in range(MOST_SHRINKS):
         place = low + (high - low) * random.random()
         if log_density(place) >= level:
             return place
@@ -187,6 +198,7 @@ def slice_sample(
             low = place
         else:
             high = place
+    return start  # the interval has shrunk to the start, to the last digit
 
 
 def slice_step(

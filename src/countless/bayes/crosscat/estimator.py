@@ -18,12 +18,12 @@ from countless.bayes.crosscat import questions
 from countless.bayes.crosscat.asked import Asked
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
-from countless.bayes.crosscat.rounding import spread_rounding
 from countless.bayes.crosscat.saved import Answers
 from countless.bayes.crosscat.table import column_places, holds_truth_values, read_table
 from countless.bayes.sampled import as_prior, schedule_of
 from countless.kernels.models_cells_marginals import NUMBER
 from countless.models import Columns
+from countless.models.rounding import spread_rounding
 from countless.priors.hyper import as_generator
 
 

@@ -1,4 +1,8 @@
-"""Numbers that were rounded, spread over what rounding took from them."""
+"""Numbers that were rounded, spread over what rounding took from them.
+
+A rounded value stands for an interval as wide as the step of rounding, and the density of values
+that are taken as exact has no bound: a cluster of equal values may be as narrow as it likes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from countless.models.checks import log_rounding_variances
+from countless.models.checks import is_constant, log_rounding_variances
+
+# Uniform over this, values have variance 1.
+CONSTANT_STEP = 12.0**0.5
 
 
 def spread_rounding(
@@ -14,15 +21,15 @@ def spread_rounding(
 ) -> np.ndarray:
     """Return rows whose equal numbers lie evenly within a step of rounding, in random order.
 
-    The density of equal numbers has no bound: it pays to give a column of few values a view of its
-    own, with a cluster of no width for each, whatever the other columns have to say about it.
-    Spread over the step that separates values, clusters are as wide as what is known of them.
+    The step of a column is the smallest difference between its values. Spread over it, three or
+    more equal numbers have the variance step^2 / 12 of rounding. A column that does not vary has no
+    step, and gets the variance 1 that models give it: then it says nothing of any cluster.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns)
     columns : sequence of int
-        Those that hold numbers.
+        Those that hold numbers whose variance is to be found.
     random : numpy.random.Generator
 
     Returns
@@ -33,9 +40,11 @@ def spread_rounding(
     spread = rows.copy()
     steps = np.sqrt(12.0 * np.exp(log_rounding_variances(rows[:, columns])))
     for j, step in zip(columns, steps, strict=True):
+        seen = np.flatnonzero(~np.isnan(rows[:, j]))
+        if len(seen) > 1 and is_constant(rows[seen, j]):
+            step = CONSTANT_STEP
         if step == 0:  # nothing repeats
             continue
-        seen = np.flatnonzero(~np.isnan(rows[:, j]))
         _, value, count = np.unique(rows[seen, j], return_inverse=True, return_counts=True)
         order = np.lexsort((random.random(len(seen)), value))
         rank = np.empty(len(seen))
