@@ -133,12 +133,7 @@ class PartitionChain:
 
         The normalising constant of a prior without parameters to draw may be left out.
         """
-        total = float(self.model.log_marginal(self.partition.statistics).sum())
-        total += self.prior.log_weight(self.partition.sizes)
-        if self.prior.consistent:  # others take long over a number that never changes
-            total -= self.prior.log_normalizer(len(self.rows))
-        total += self.believed.log_prob_parameters(self.prior)
-        return total + self.model.hyper.log_prior(self.model.hyper.value)
+        return log_joint(self.model, self.believed, self.prior, self.partition)
 
     def record(self) -> Draw:
         """Return what is kept of the present state."""
@@ -149,6 +144,22 @@ class PartitionChain:
     def _set_prior(self, prior: PartitionPrior) -> None:
         self.prior = prior
         self.tables: Tables = prior.tables(len(self.rows))
+
+
+def log_joint(
+    model: BoundModel, given: PartitionPrior, prior: PartitionPrior, partition: Partition
+) -> float:
+    """Return the log density of rows, partition, hyperparameters and free parameters of the prior.
+
+    ``given`` has the distributions of those that are free, and ``prior`` their present values. The
+    normalising constant of a prior without free parameters may be left out.
+    """
+    total = float(model.log_marginal(partition.statistics).sum())
+    total += prior.log_weight(partition.sizes)
+    if prior.consistent:  # others take long over a number that never changes
+        total -= prior.log_normalizer(int(partition.sizes.sum()))
+    total += given.log_prob_parameters(prior)
+    return total + model.hyper.log_prior(model.hyper.value)
 
 
 def move_hyper(

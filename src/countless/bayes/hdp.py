@@ -183,7 +183,7 @@ class HDPMixture(SampledMixture):
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
         bound = model.bind(table)
-        rows = bound.rows(table)
+        rows = bound.spread(bound.rows(table))
         grouped = check_groups(groups, len(rows))
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:

@@ -2,17 +2,22 @@
 
 Rows of a cluster follow a component model with parameters of their own; the partition follows a
 prior (Murphy, Machine Learning: a Probabilistic Perspective, section 25.2). Markov chains draw from
-the posterior of the partition given the rows.
+the posterior of the partition given the rows, or a deterministic search finds its mode.
 """
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import OnPass, report_passes, with_callbacks
+from countless._labels import number_by_appearance
 from countless.bayes.chains import Schedule, run_chains
 from countless.bayes.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
+from countless.bayes.map_search import most_probable_partition
 from countless.bayes.particles import N_PARTICLES, Particle, Stream, start_stream, update_stream
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import (
@@ -30,6 +35,8 @@ from countless.models.named import as_model
 from countless.priors import PartitionPrior
 from countless.priors.hyper import as_generator
 
+INFERENCES = ("mcmc", "map")
+
 
 class DPMixture(SampledMixture):
     """Draw clusterings from the posterior of a mixture that has no fixed number of components.
@@ -42,6 +49,11 @@ class DPMixture(SampledMixture):
     prior : PartitionPrior, default=None
         Of the partition, one of `countless.priors`. None is a Dirichlet process whose
         concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+    inference : {'mcmc', 'map'}, default='mcmc'
+        Markov chains draw partitions from the posterior. 'map' searches the most probable one by
+        reassigning rows, splits and merges, hyperparameters at their optimum: one answer, in a
+        small part of the time, without a measure of how sure it is. What follows down to ``loss``
+        is of chains, but for ``sample_hyper`` and ``init``.
     sampler : {'collapsed', 'uncollapsed'}, default='collapsed'
         A collapsed sweep draws the cluster of each row with the parameters of clusters integrated
         out. An uncollapsed one draws these first (Neal's algorithm 2), and needs more sweeps.
@@ -49,10 +61,11 @@ class DPMixture(SampledMixture):
         Whether splits and merges of whole clusters are tried after each sweep. Without them a chain
         may never leave where it started.
     sample_hyper : bool, default=True
-        Whether hyperparameters that the model has set from the data are drawn, too.
+        Whether hyperparameters that the model has set from the data are drawn, too; or
+        optimised, by ``inference='map'``.
     init : {'one', 'dp-means'} or array-like of shape (n_samples,), default='one'
         Where chains start: all rows in one cluster, the clusters of `DPMeans`, or a label for each
-        row.
+        row. The search of ``inference='map'`` starts from its own pieces, or from given labels.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
         Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
@@ -66,6 +79,7 @@ class DPMixture(SampledMixture):
     loss : {'vi', 'binder'}, default='vi'
         What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
     random_state : int, RandomState instance or None, default=None
+        Of chains; ``inference='map'`` draws no random numbers.
     n_jobs : int, default=None
         Threads for chains, as in scikit-learn; the draws do not depend on them.
 
@@ -76,14 +90,19 @@ class DPMixture(SampledMixture):
         ``alpha``, ``similarity()``, ``diagnostics()`` and more.
     labels_ : ndarray of shape (n_samples,)
         The partition that is expected to be nearest to the truth, numbered by first appearance. A
-        row is by itself only if it is so in most draws.
+        row is by itself only if it is so in most draws. With ``inference='map'`` the most probable
+        partition that was found, which is then the one draw of ``posterior_``.
     n_clusters_ : int
         How many clusters that has; ``posterior_.n_clusters_interval()`` says how sure that is.
     n_iter_ : int
-        Sweeps of each chain.
+        Sweeps of each chain; rounds of the search.
+    objective_history_ : list of float
+        With ``inference='map'``: the log joint density after each round, parameters of the prior by
+        the densities of their logarithms (or log odds). It never decreases.
     converged_ : bool
         Whether chains agree: no R-hat of the number of clusters, the log joint density or a
-        parameter of the prior is above 1.1. One chain has nothing to disagree with.
+        parameter of the prior is above 1.1. One chain has nothing to disagree with. For a search:
+        whether no move was left that raises the log joint density.
     model_ : BoundModel
         The model with the hyperparameters of the draw of highest joint density.
     prior_ : PartitionPrior
@@ -109,6 +128,9 @@ class DPMixture(SampledMixture):
     >>> least, most = mixture.posterior_.n_clusters_interval()  # with a probability of 0.95
     >>> least <= 3 <= most
     True
+    >>> search = DPMixture(inference="map").fit(X)
+    >>> search.n_clusters_, search.posterior_.labels.shape
+    (3, (1, 1, 150))
     """
 
     _stream: Stream
@@ -118,6 +140,7 @@ class DPMixture(SampledMixture):
         model="gaussian",
         prior=None,
         *,
+        inference="mcmc",
         sampler="collapsed",
         split_merge=True,
         sample_hyper=True,
@@ -132,6 +155,7 @@ class DPMixture(SampledMixture):
     ):
         self.model = model
         self.prior = prior
+        self.inference = inference
         self.sampler = sampler
         self.split_merge = split_merge
         self.sample_hyper = sample_hyper
@@ -148,7 +172,7 @@ class DPMixture(SampledMixture):
     def fit(self, X, y=None):
         """Draw clusterings of the rows of X.
 
-        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+        Ctrl-C ends chains; the draws so far are kept, with a warning, where there are any.
 
         Parameters
         ----------
@@ -165,10 +189,13 @@ class DPMixture(SampledMixture):
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
         bound = model.bind(table)
-        rows = bound.rows(table)
+        rows = bound.spread(bound.rows(table))
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
-            draws = self._draw(bound, rows, schedule, random, on_pass)
+            if self.inference == "map":
+                draws = self._search(bound, rows, on_pass)
+            else:
+                draws = self._draw(bound, rows, schedule, random, on_pass)
         self._store(bound, rows, draws, random)
         return self
 
@@ -203,7 +230,7 @@ class DPMixture(SampledMixture):
             self.n_iter_ = 0
         else:
             stream = self._stream
-        self._stream, labels = update_stream(stream, stream.model.rows(table))
+        self._stream, labels = update_stream(stream, stream.model.spread(stream.model.rows(table)))
         self._store_stream(labels)
         return self
 
@@ -251,6 +278,9 @@ class DPMixture(SampledMixture):
 
     def _check_parameters(self) -> Schedule:
         as_prior("prior", self.prior)
+        if self.inference not in INFERENCES:
+            known = " or ".join(map(repr, INFERENCES))
+            raise ValueError(f"inference must be {known}; got {self.inference!r}")
         if self.sampler not in tuple(SWEEPS):
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
@@ -290,6 +320,21 @@ class DPMixture(SampledMixture):
         self.n_iter_ = min(chain.n_swept for chain in chains)
         return draws
 
+    def _search(self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass) -> list[list[Draw]]:
+        """Find the most probable partition, as a chain of one draw."""
+        given = None if isinstance(self.init, str) and self.init == "one" else self.init
+        found = most_probable_partition(
+            bound,
+            self._believed(),
+            rows,
+            labels=None if given is None else first_labels(given, rows, 0, self.n_jobs),
+            fit_hyper=bool(self.sample_hyper),
+            on_pass=on_pass,
+        )
+        self.n_iter_, self.converged_ = len(found.history), found.converged
+        self.objective_history_ = found.history
+        return [[Draw(found.labels, found.log_joint, found.prior, found.model.hyper.value)]]
+
     def _store(
         self,
         bound: BoundModel,
@@ -299,7 +344,10 @@ class DPMixture(SampledMixture):
     ) -> None:
         """Keep the draws, and what follows from them."""
         self.posterior_ = posterior_of(draws, self.thin)
-        self.labels_ = self.posterior_.point_estimate(self.loss, random)
+        if self.inference == "map":
+            self.labels_ = number_by_appearance(draws[0][0].labels)[1]
+        else:
+            self.labels_ = self.posterior_.point_estimate(self.loss, random)
         self.n_clusters_ = int(self.labels_.max()) + 1
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
@@ -311,7 +359,14 @@ class DPMixture(SampledMixture):
         )
         particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
         self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows), random)
-        self._judge_chains()
+        if self.inference == "mcmc":
+            self._judge_chains()
+        elif not self.converged_:
+            warnings.warn(
+                f"the search still gained after {self.n_iter_} rounds",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _store_stream(self, labels: np.ndarray) -> None:
         """Keep what follows from the stream; its first particle is the most probable."""

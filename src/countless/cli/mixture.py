@@ -24,8 +24,15 @@ MODELS = (
     "multinomial",
     "columns",
 )
+# As countless.bayes.mixture has them.
+INFERENCES = ("mcmc", "map")
 # Options that are parameters of the method under shorter names.
-_PARAMETERS = {"model": "model", "sweeps": "n_sweeps", "chains": "n_chains"}
+_PARAMETERS = {
+    "model": "model",
+    "inference": "inference",
+    "sweeps": "n_sweeps",
+    "chains": "n_chains",
+}
 # Models of values as they are: a scaled count is no count.
 _RAW_MODELS = ("bernoulli", "categorical", "poisson", "multinomial")
 
@@ -37,6 +44,13 @@ _OPTIONS = (
         help="For dp-mixture, hdp-mixture, bhc and bicluster: what a cluster looks like. gaussian, "
         "diagonal or fixed (one round shape); bernoulli, categorical, poisson, multinomial; "
         "columns (each by its kind).",
+    ),
+    click.option(
+        "--inference",
+        type=click.Choice(INFERENCES),
+        metavar="NAME",
+        help="For dp-mixture: mcmc draws clusterings from the posterior (the default); map "
+        "searches the most probable one, fast, and does not say how sure it is.",
     ),
     click.option(
         "--sweeps",
