@@ -85,6 +85,16 @@ def cluster_rows(
     return RowClustering(found.labels, found.centers, history, found.n_iter, found.converged)
 
 
+def means_of_clusters(rows: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> RowClustering:
+    """Return clusters that are known as a clustering of the rows, with their means and cost."""
+    at = np.arange(len(rows))
+    members = sp.csr_array((weight, (labels, at)), (int(labels.max()) + 1, len(rows)))
+    total = np.maximum(np.asarray(members.sum(axis=1)).ravel(), np.finfo(float).tiny)
+    centers = (members @ rows) / total[:, None]
+    cost = float(weight @ ((rows - centers[labels]) ** 2).sum(axis=1))
+    return RowClustering(labels, centers, np.array([cost]), 1, True)
+
+
 def unexplained(vectors: np.ndarray, root: np.ndarray) -> float:
     """Return what as many centers as eigenvectors leave of their rows, as a share of k - 1.
 

@@ -11,9 +11,11 @@ Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametric
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -29,8 +31,14 @@ from countless.hard.parameters import check_counts, check_penalties
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 from countless.hard.spectral.eigen import LeadingPairs
-from countless.hard.spectral.embedding import ASSIGN, RowClustering, cluster_rows
+from countless.hard.spectral.embedding import (
+    ASSIGN,
+    RowClustering,
+    cluster_rows,
+    means_of_clusters,
+)
 from countless.hard.spectral.laplacian import LAPLACIANS, Form, make_form
+from countless.hard.spectral.necks import Necks, find_necks
 from countless.hard.spectral.spectrum import SpectrumPath, look_over
 
 # Directions of a kernel's space in which the path of its penalties is followed.
@@ -47,6 +55,7 @@ class Eigenvectors(NamedTuple):
     penalty: float
     path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
     chance_missed: float  # a bound on the chance that a pair is missing
+    labels: np.ndarray | None = None  # clusters, where necks found them
 
 
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
@@ -57,13 +66,18 @@ def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState
 
 
 def eigenvectors_that_stand_out(
-    form: Form, affinity: Any, random: np.random.RandomState
+    form: Form,
+    affinity: Any,
+    random: np.random.RandomState,
+    parted: Callable[[], Necks] | None = None,
 ) -> Eigenvectors:
-    """Return the eigenvectors above the penalty that the data speaks for.
+    """Return the eigenvectors above the penalty that the data supports.
 
-    A graph's penalty is where its spectrum has a plateau that stands out. A kernel's is the price
-    of a cluster that `penalty_path` finds in the kernel's own space.
+    A graph's penalty is where its spectrum has a plateau that stands out. Where it has none,
+    ``parted`` looks for clusters that necks part, and there are as many eigenvectors as those. A
+    kernel's penalty is the price of a cluster that `penalty_path` finds in the kernel's own space.
     """
+    labels = None
     pairs = LeadingPairs(form.matrix, random, form.known)
     path: PenaltyPath | SpectrumPath
     if form.laplacian is None:
@@ -80,7 +94,15 @@ def eigenvectors_that_stand_out(
             chance = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else one had been missed before
                 break
-    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
+        if path.n_clusters == 1 and parted is not None:
+            necks = parted()
+            pairs = LeadingPairs(form.matrix, random, form.known)
+            pairs.first(max(FEWEST_RIVALS, necks.n_clusters) + 1)
+            path = SpectrumPath(pairs.values, pairs.vectors, form.root, necks)
+            chance = pairs.above(path.penalty)
+            labels = necks.labels if necks.n_clusters > 1 else None
+    vectors = _with_signs(pairs.vectors)
+    return Eigenvectors(pairs.values, vectors, path.penalty, path, chance, labels)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
@@ -102,7 +124,9 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     ----------
     penalty : 'auto' or float, default='auto'
         What an eigenvalue must exceed. With a Laplacian, eigenvalues are at most 1 and useful
-        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out.
+        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out;
+        if none does, 'nearest_neighbors' looks for necks between neighbouring parts of the graph
+        that are deeper than those of structureless clouds, and cuts there.
         With ``laplacian=None`` the penalty is that of `DPMeans` in the kernel's space, and 'auto'
         reads it from `penalty_path` there.
     kernel : str or callable, default='nearest_neighbors'
@@ -237,21 +261,31 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         # One thread for linear algebra, so that results have the same bits on any machine's cores.
         with one_library_thread(None), report_passes(self, X) as on_pass:
-            affinity = self._affinity().between_rows(X)
+            between_rows = self._affinity().between_rows
+            affinity = between_rows(X)
             form = make_form(affinity, self.laplacian)
             if isinstance(self.penalty, str):
-                found = eigenvectors_that_stand_out(form, affinity, random)
+                parted = None
+                if self.kernel == NEIGHBORS and isinstance(X, np.ndarray):
+
+                    def parted():
+                        return find_necks(affinity, X, between_rows)
+
+                found = eigenvectors_that_stand_out(form, affinity, random, parted)
             else:
                 found = eigenvectors_above(form, float(self.penalty), random)
             rows, weight = form.rows(found.vectors)
-            clustering = cluster_rows(
-                rows,
-                weight,
-                self.assign,
-                max_iter=self.max_iter,
-                n_jobs=self.n_jobs,
-                on_pass=on_pass,
-            )
+            if found.labels is not None:
+                clustering = means_of_clusters(rows, weight, found.labels)
+            else:
+                clustering = cluster_rows(
+                    rows,
+                    weight,
+                    self.assign,
+                    max_iter=self.max_iter,
+                    n_jobs=self.n_jobs,
+                    on_pass=on_pass,
+                )
         self.X_fit_ = None if self.kernel == "precomputed" else X
         self._store(form, found, rows, clustering)
         return self
@@ -259,10 +293,11 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def predict(self, X):
         """Return a label for each row of X, which need not be among those of the fit.
 
-        Eigenvectors are extended to new rows by the equation that they solve (Nystroem): a new
-        row's entry is the mean of the others', weighted by how alike they are. Its cluster is that
-        of the nearest center. Rows of the fit get their own labels back where their affinities are
-        the same as then; a row's nearest neighbours are not quite: it is its own nearest.
+        With 'nearest_neighbors' it is the label that most of its neighbours have. With another
+        kernel, eigenvectors are extended to new rows by the equation that they solve (Nystroem): a
+        new row's entry is the mean of the others', weighted by how alike they are. Its cluster is
+        that of the nearest center. Rows of the fit get their own labels back where their affinities
+        are the same as then; a row's nearest neighbours are not quite: it is its own nearest.
 
         Parameters
         ----------
@@ -277,7 +312,13 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         X = self._check_rows(X, reset=False)
         if not len(self.eigenvalues_):
             return np.zeros(X.shape[0], dtype=np.int32)
-        rows = self._extend(self._affinity().to_rows(X, self.X_fit_))
+        affinity = self._affinity().to_rows(X, self.X_fit_)
+        if self.kernel == NEIGHBORS:
+            members = sp.csr_array(
+                (np.ones(len(self.labels_)), (np.arange(len(self.labels_)), self.labels_))
+            )
+            return np.asarray((affinity @ members).toarray().argmax(axis=1), dtype=np.int32).ravel()
+        rows = self._extend(affinity)
         return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
 
     def _extend(self, affinity) -> np.ndarray:

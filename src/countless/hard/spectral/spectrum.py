@@ -25,6 +25,7 @@ from countless.hard.penalty import Plateau
 from countless.hard.spectral.eigen import SMALL
 from countless.hard.spectral.embedding import first_unexplained, unexplained
 from countless.hard.spectral.laplacian import Form, indicators
+from countless.hard.spectral.necks import Necks
 
 # A plateau must be wider by this than overtones explain.
 MARGIN = 0.2
@@ -62,10 +63,21 @@ class SpectrumPath:
     confidence : float
         From 0 (a tie) to 1. For two clusters or more: by how much the width and the compactness
         exceed what is needed, whichever says less. For one cluster: one minus how far the nearest
-        rival came.
+        rival came. Where necks were looked for: by how much the shallowest neck between clusters
+        exceeds the depth that is needed, or how much the deepest neck falls short of it.
+    necks : Necks or None
+        Depths of necks and the clusters between them, where no plateau stands out; the first
+        plateau then has the shallowest accepted depth and the null depth for its widths.
     """
 
-    def __init__(self, eigenvalues: np.ndarray, vectors: np.ndarray, root: np.ndarray):
+    def __init__(
+        self,
+        eigenvalues: np.ndarray,
+        vectors: np.ndarray,
+        root: np.ndarray,
+        necks: Necks | None = None,
+    ):
+        self.necks = necks
         self.eigenvalues = eigenvalues
         self._gap = gap = _gaps(eigenvalues)
         widths, overtones = plateau_widths(gap)
@@ -85,6 +97,11 @@ class SpectrumPath:
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
         found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
+        if necks is not None and necks.n_clusters > 1:
+            depth = float(necks.depths[necks.depths > necks.null_depth].min(initial=np.inf))
+            k, null = necks.n_clusters, necks.null_depth
+            found = [plateau for plateau in found if plateau.n_clusters != k]
+            found.insert(0, Plateau(k, *self._ends(k), depth, null, depth - null))
         self.plateaus = found
         self._rests = rests
 
@@ -114,6 +131,8 @@ class SpectrumPath:
     @property
     def confidence(self) -> float:
         best, *others = self.plateaus
+        if self.necks is not None:
+            return self.necks.confidence
         if best.n_clusters > 1:
             rest = self._rests.get(best.n_clusters, 0.0) / MOST_UNEXPLAINED
             return 1.0 - max(best.null_width / best.width, rest)

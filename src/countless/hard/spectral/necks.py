@@ -1,0 +1,243 @@
+"""Clusters of a neighbour graph that are parted by necks, judged by clouds without clusters.
+
+A plateau of the spectrum compares the worst link between clusters with the loosest cluster of all:
+clusters of unequal size or density, and long ones, have none. Necks compare neighbours only. The
+graph is split into many pieces, and pieces are merged, the shallowest neck first. The *depth* of a
+neck is the log ratio of the cut just inside the two pieces to the cut between them: along a string,
+across a box or a bell the cut has no minimum but for chance, whatever the shape and the density.
+
+How deep chance makes necks is read from clouds with the data's spread and skewness along its
+principal axes, sent through the same graph and the same merges; and, where rows lie close to curves
+or surfaces, from points on a line. Above a few hundred rows these depths hardly grow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless.hard.divergence import get_divergence
+from countless.hard.graph.moves import Clusters, Graph, dense_groups
+from countless.hard.graph.tree import merge_tree
+from countless.hard.structureless import SKEWNESS, principal_axes
+from countless.kernels.necks import neck_depth
+
+# Rows of a piece on average, and pieces at least and at most.
+ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES = 30, 4, 200
+# Rows of the groups that pieces are made of; on larger graphs groups are the nodes.
+ROWS_A_GROUP, MOST_NODES = 10, 4000
+# The potential reaches about ``1 / sqrt(screening)`` = 10 links beyond a border.
+SCREENING, MAX_STEPS = 1e-2, 400
+# Nodes on either side of a neck.
+LEAST_NODES = 5
+# Clouds of each kind, and their rows at most.
+N_CLOUDS, CLOUD_ROWS = 10, 500
+# Deviations above the mean depth of clouds that a neck must exceed. With two draws of the 92
+# structureless clouds of the default-answer benchmark, 1 in 92 had such a neck each time.
+DEVIATIONS = 3.0
+# A neck narrows the cut by a quarter at least: in many dimensions clouds hardly have any.
+LEAST_DEPTH = float(np.log(4 / 3))
+# Rows whose neighbours' distances grow as in at most this many dimensions may lie along curves.
+CURVE_DIMENSION = 2.5
+# Rows from which the axes of the clouds are read.
+MOST_SAMPLED = 2000
+
+
+class Necks(NamedTuple):
+    """Clusters that necks part, and how deep the necks are."""
+
+    labels: np.ndarray  # (n,)
+    n_clusters: int
+    depths: np.ndarray  # of all merges, deepest first; the k-th ends k + 1 clusters a component
+    null_depth: float  # what a neck must exceed
+
+    @property
+    def confidence(self) -> float:
+        """From 0 (a neck as deep as the null allows) to 1, for any number of clusters."""
+        accepted = self.depths[self.depths > self.null_depth]
+        if len(accepted):
+            return 1.0 - self.null_depth / float(accepted[-1])
+        return 1.0 - float(self.depths.max(initial=0.0)) / self.null_depth
+
+
+class Merges(NamedTuple):
+    """Pieces of a graph, and their merges in order."""
+
+    pieces: np.ndarray  # (n,)
+    pairs: list[tuple[int, int]]  # merge i makes piece ``n_pieces + i``
+    depths: np.ndarray  # running maximum: a merge is made when all before it are
+
+    def labels_below(self, depth: float) -> np.ndarray:
+        """Return the clusters after all merges up to a depth."""
+        n_pieces = int(self.pieces.max()) + 1
+        n_merges = int(np.count_nonzero(self.depths <= depth))
+        parent = np.arange(n_pieces + n_merges)
+        for i, (a, b) in enumerate(self.pairs[:n_merges]):
+            parent[[a, b]] = n_pieces + i
+        for node in range(n_pieces + n_merges - 1, -1, -1):
+            parent[node] = parent[parent[node]]
+        return np.unique(parent[self.pieces], return_inverse=True)[1]
+
+
+def find_necks(affinity: Any, X: np.ndarray, linked: Any) -> Necks:
+    """Part a neighbour graph at its necks.
+
+    Parameters
+    ----------
+    affinity : CSR matrix of shape (n, n)
+        The symmetric neighbour graph.
+    X : ndarray of shape (n, d)
+        The rows it was made from.
+    linked : callable
+        Returns the symmetric neighbour graph of other rows, made in the same way.
+    """
+    merges = merge_pieces(affinity)
+    null = null_depth(X, linked)
+    labels = merges.labels_below(null)
+    return Necks(labels, int(labels.max()) + 1, merges.depths[::-1], null)
+
+
+def merge_pieces(affinity: Any) -> Merges:
+    """Split a graph into pieces and merge them, the shallowest neck first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.hard.spectral.affinity import Affinity
+    >>> near = Affinity("nearest_neighbors", n_neighbors=10, parameters={}, n_jobs=None)
+    >>> x = np.random.default_rng(0).uniform(size=(400, 2))
+    >>> x[200:, 0] += 1.15  # two squares with a gap between them
+    >>> merges = merge_pieces(near.between_rows(x))
+    >>> np.bincount(merges.labels_below(1.0)).tolist()
+    [200, 200]
+    """
+    graph = _as_graph(affinity)
+    n = graph.n_nodes
+    random = np.random.RandomState(0)
+    n_pieces = int(np.clip(n // ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES))
+    rows_a_group = max(ROWS_A_GROUP, 2 * n // MOST_NODES)
+    group, coarse = dense_groups(graph, n / (2 * rows_a_group), random)
+    tree = merge_tree(coarse, graph.unit)
+    n_merges = max(coarse.n_nodes - n_pieces, 0)
+    price = float(tree.height[n_merges - 1]) if n_merges else 0.0
+    level, member = (graph, group) if n <= MOST_NODES else (coarse, np.arange(coarse.n_nodes))
+    clusters = Clusters(level, tree.cut(n_merges)[member])
+    clusters.move(random, graph.unit, penalty=price - graph.unit)
+    labels = clusters.compact()
+    pairs, depths = _merge_by_depth(level, labels)
+    return Merges(labels if n <= MOST_NODES else labels[group], pairs, depths)
+
+
+def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Merge the linked pieces with the shallowest neck until none are linked."""
+    n_pieces = int(labels.max()) + 1
+    order = np.argsort(labels, kind="stable")
+    members = dict(enumerate(np.split(order, np.cumsum(np.bincount(labels))[:-1])))
+    place = np.full(graph.n_nodes, -1, dtype=np.int64)
+    least_cut = float(np.median(graph.out))
+
+    def depth(a: int, b: int) -> float:
+        nodes = np.concatenate([members[a], members[b]])
+        settings = (SCREENING, MAX_STEPS, least_cut, LEAST_NODES)
+        rows = (graph.indptr, graph.neighbor, graph.links)
+        return float(neck_depth(*rows, nodes, len(members[a]), place, *settings))
+
+    source = labels[np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))]
+    beside: dict[int, set[int]] = {piece: set() for piece in members}
+    for a, b in np.unique(np.c_[source, labels[graph.neighbor]], axis=0).tolist():
+        if a != b:
+            beside[a].add(b)
+    heap = [(depth(a, b), a, b) for a in beside for b in sorted(beside[a]) if a < b]
+    heapq.heapify(heap)
+    pairs: list[tuple[int, int]] = []
+    depths: list[float] = []
+    while heap:
+        shallowest, a, b = heapq.heappop(heap)
+        if a not in members or b not in members:
+            continue
+        merged = n_pieces + len(pairs)
+        pairs.append((a, b))
+        depths.append(shallowest)
+        members[merged] = np.concatenate([members.pop(a), members.pop(b)])
+        beside[merged] = (beside.pop(a) | beside.pop(b)) - {a, b}
+        for other in sorted(beside[merged]):
+            beside[other] = (beside[other] - {a, b}) | {merged}
+            heapq.heappush(heap, (depth(other, merged), other, merged))
+    return pairs, np.maximum.accumulate(np.array(depths)) if depths else np.empty(0)
+
+
+def null_depth(X: np.ndarray, linked: Any) -> float:
+    """Return the depth that necks of clouds like the data seldom exceed."""
+    random = np.random.default_rng(0)
+    kinds = _clouds(X, random)
+    if local_dimension(X, linked) <= CURVE_DIMENSION:
+        n = min(len(X), CLOUD_ROWS)
+        kinds.append([random.uniform(size=(n, 1)) for _ in range(N_CLOUDS)])
+    found = []
+    for kind in kinds:
+        depths = [merge_pieces(linked(cloud)).depths.max(initial=0.0) for cloud in kind]
+        found.append(np.mean(depths) + DEVIATIONS * np.std(depths, ddof=1))
+    return float(max(LEAST_DEPTH, *found))
+
+
+def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]]:
+    """Draw clouds without clusters: columns shuffled if their values repeat, else bells and boxes.
+
+    Bells and boxes have the spread of the data along its principal axes, and bells its skewness.
+    """
+    rows = X
+    if len(X) > MOST_SAMPLED:
+        rows = X[random.choice(len(X), MOST_SAMPLED, replace=False)]
+    rows = rows.astype(np.float64)
+    n = min(len(X), CLOUD_ROWS)
+    distinct = np.mean([len(np.unique(column)) for column in rows.T])
+    if distinct < len(rows) / 2:
+        chosen = (random.permuted(rows, axis=0)[:n] for _ in range(N_CLOUDS))
+        return [list(chosen)]
+    scale = np.abs(rows).max()
+    rows = rows / scale if scale > 0 else rows
+    share = np.full(len(rows), 1 / len(rows))
+    axes = principal_axes(rows, share, share @ rows, get_divergence("sqeuclidean"))
+    spread = np.sqrt(axes.variance)
+    form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
+    shape = (n, len(spread))
+    bells = [
+        (random.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
+        for _ in range(N_CLOUDS)
+    ]
+    boxes = [random.uniform(-1.0, 1.0, shape) * spread for _ in range(N_CLOUDS)]
+    return [bells, boxes]
+
+
+def local_dimension(X: np.ndarray, linked: Any) -> float:
+    """Estimate the dimension in which rows spread near each other (Levina and Bickel, 2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.hard.spectral.affinity import Affinity
+    >>> linked = Affinity("nearest_neighbors", n_neighbors=10, parameters={}, n_jobs=None)
+    >>> turn = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
+    >>> bool(local_dimension(np.c_[np.cos(turn), np.sin(turn)], linked.between_rows) < 1.1)
+    True
+    """
+    rows = X[:: max(1, len(X) // CLOUD_ROWS)][:CLOUD_ROWS].astype(np.float64)
+    graph = sp.coo_array(linked(rows))
+    near, far = graph.coords
+    distance = np.linalg.norm(rows[near] - rows[far], axis=1)
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, near, distance)
+    inside = (distance > 0) & (distance < largest[near])
+    if not inside.any():
+        return np.inf
+    return float(1 / np.mean(np.log(largest[near[inside]] / distance[inside])))
+
+
+def _as_graph(affinity: Any) -> Graph:
+    matrix = sp.csr_array(affinity)
+    out = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+    neighbor = matrix.indices.astype(np.int32)
+    return Graph(matrix.indptr.astype(np.int64), neighbor, matrix.data.astype(float), out, out)
