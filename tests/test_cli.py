@@ -58,17 +58,18 @@ def read_labels(path):
 def test_fit_says_and_writes_what_it_found(run, flowers, tmp_path):
     result = run("fit", flowers, "--compare", "group", "--plot")
     assert "flowers.csv: 90 rows, 5 columns" in result.stdout
-    assert "3 clusters, found by dp-means" in result.stdout
+    assert "3 clusters, found by auto: " in result.stdout
     assert "Confidence" in result.stdout
+    assert "connected" in result.stdout  # one of the candidates
     assert "colour = blue" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     out = tmp_path / "flowers-clusters"
-    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "path.png"])
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "candidates.png"])
     lines = read_labels(out / "labels.csv")
     assert lines[0] == ["row", "label"]
     assert [line[0] for line in lines[1:]] == [str(row) for row in range(1, 91)]
     assert [line[1] for line in lines[1:]] == ["0"] * 30 + ["1"] * 30 + ["2"] * 30
-    assert (out / "path.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "candidates.png").read_bytes().startswith(b"\x89PNG")
     estimator, preparation = load_model(out / "model.zip")
     assert estimator.n_clusters_ == 3
     assert [step.name for step in preparation.steps] == ["length", "width", "colour"]
@@ -194,6 +195,7 @@ def test_every_method_runs(name, run, flowers, tmp_path):
     saved = (tmp_path / "o" / "model.zip").exists()
     saveable = (
         "affinity",
+        "auto",
         "bhc",
         "bisecting",
         "diana",
@@ -281,7 +283,7 @@ def test_demo_finds_the_cultivars(run, tmp_path):
     assert "3 clusters" in result.stdout
     assert "Agreement with cultivar: NMI 0." in result.stdout
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == sorted(
-        [*FILES, "path.png"]
+        [*FILES, "candidates.png"]
     )
     assert "exists" in run("demo", "--out", "demo", code=2).stderr
     run("demo", "--out", "demo", "--force", "--quiet")

@@ -40,7 +40,7 @@ def animals(tmp_path):
 def test_the_answer_stands_in_the_first_lines_after_the_columns(show, animals):
     lines = show("fit", animals, "--exclude", "class").stdout.splitlines()
     after = lines.index("") + 1
-    assert lines[after].startswith("2 clusters, found by dp-means at penalty ")
+    assert lines[after].startswith("2 clusters, found by auto: ")
     assert lines[after + 1].startswith("Confidence 0.")
     assert max(map(len, lines)) <= 80
 
@@ -77,7 +77,7 @@ def test_infinite_ends_of_plateaus_are_null_in_json(show, tmp_path):
     found = json.loads(show("path", "noise.npy", "--json").stdout, parse_constant=refuse)
     one = next(plateau for plateau in found["plateaus"] if plateau["n_clusters"] == 1)
     assert one["high"] is None
-    text = show("fit", "noise.npy", "--json", "--out", "o").stdout
+    text = show("fit", "noise.npy", "--method", "dp-means", "--json", "--out", "o").stdout
     for record in (text, (tmp_path / "o" / "run.json").read_text()):
         plateau = json.loads(record, parse_constant=refuse)["result"]["plateaus"][0]
         assert plateau["n_clusters"] == 1

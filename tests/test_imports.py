@@ -29,6 +29,7 @@ FLOORS = (
         "_threads",
     },
     {"hard", "exemplar", "bayes", "tree", "baselines", "confidence"},
+    {"auto"},
     {"io", "report", "plot", "image"},
     {"cli", "__main__"},
 )

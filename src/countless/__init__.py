@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from countless.auto.estimator import AutoClustering
     from countless.bayes.bicluster.estimator import DPBiclustering
     from countless.bayes.crosscat.estimator import CrossCat
     from countless.bayes.hdp import HDPMixture
@@ -25,6 +26,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AffinityPropagation",
+    "AutoClustering",
     "BayesianHierarchicalClustering",
     "CrossCat",
     "DPBiclustering",
@@ -48,6 +50,7 @@ __all__ = [
 
 # Where each public name lives; a name is imported when it is first asked for.
 _HOME = {
+    "AutoClustering": "countless.auto.estimator",
     "CrossCat": "countless.bayes.crosscat.estimator",
     "AffinityPropagation": "countless.exemplar.estimator",
     "BayesianHierarchicalClustering": "countless.tree.bhc",

@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from countless import (
     AffinityPropagation,
+    AutoClustering,
     BayesianHierarchicalClustering,
     CrossCat,
     DivisiveClustering,
@@ -33,6 +34,7 @@ WEIGHTED = {
 }
 EXPECTED_FAILURES = {
     "AffinityPropagation": {},
+    "AutoClustering": {},
     "BayesianHierarchicalClustering": {},
     "CrossCat": {},
     "DPBiclustering": dict.fromkeys(
@@ -63,6 +65,7 @@ def few_random_graphs(monkeypatch):
 @parametrize_with_checks(
     [
         AffinityPropagation(),
+        AutoClustering(),
         BayesianHierarchicalClustering(),
         CrossCat(n_chains=1, n_sweeps=20),
         DPBiclustering(n_chains=1, n_sweeps=6),

@@ -9,9 +9,18 @@ import click
 
 from .mixture import mixture_options, mixture_parameters, takes_raw_values
 from .options import as_given, data_choices, data_options, named_after, open_data
-from .registry import DEFAULT, DEFAULT_FOR_GROUPS, METHODS, OUT_OF_CORE, SAMPLED
+from .registry import (
+    DEFAULT,
+    DEFAULT_FOR_GROUPS,
+    DEFAULT_FOR_OPTIONS,
+    METHODS,
+    OUT_OF_CORE,
+    SAMPLED,
+)
 
 BLOCK_ROWS = 10_000
+# Options that auto has no use for: with one of them, and no --method, dp-means is meant.
+_OF_DP_MEANS = ("penalty", "settings", "checkpoint", "stream", "out_of_core", "dask", "weight")
 
 
 @click.command(short_help="Cluster the rows of a table.")
@@ -20,8 +29,9 @@ BLOCK_ROWS = 10_000
     "--method",
     type=click.Choice(list(METHODS)),
     metavar="NAME",
-    help="How to cluster; `countless methods` lists the names. By default dp-means, and with "
-    "--group hdp-means.",
+    help="How to cluster; `countless methods` lists the names. By default auto, which tries "
+    "several; with --group hdp-means, and with --penalty, --set, --weight, --checkpoint, --stream, "
+    "--out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
@@ -53,8 +63,8 @@ BLOCK_ROWS = 10_000
 @click.option(
     "--plot",
     is_flag=True,
-    help="Draw the penalty path, too (path.png), the posterior of a mixture (posterior.png), or "
-    "the blocks of bicluster (blocks.png).",
+    help="Draw the candidates of auto, too (candidates.png), the penalty path (path.png), the "
+    "posterior of a mixture (posterior.png), or the blocks of bicluster (blocks.png).",
 )
 @click.option(
     "--checkpoint",
@@ -104,7 +114,7 @@ def fit(data: str, **options: Any) -> None:
 
     arguments = as_given(data=data, **options)
     choices = data_choices(data, options)
-    method = options["method"] or (DEFAULT_FOR_GROUPS if choices.group else DEFAULT)
+    method = options["method"] or _usual_method({**options, "weight": choices.weight}, choices)
     plot, out = options["plot"], options["out"] or named_after(data, "-clusters")
     parameters = parse_settings(options["settings"])
     if options["penalty"] is not None:
@@ -130,7 +140,8 @@ def fit(data: str, **options: Any) -> None:
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
     graph = METHODS[method].takes == "edges"
     if plot:
-        if METHODS[method].key_parameter != "penalty" and method not in SAMPLED:
+        drawn = (*SAMPLED, DEFAULT)
+        if METHODS[method].key_parameter != "penalty" and method not in drawn:
             raise InputError(f"--plot draws the penalty path, and {method} has no penalty")
         if graph:
             raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
@@ -173,6 +184,12 @@ def fit(data: str, **options: Any) -> None:
             with screen.step("compare", "comparing all rows"):
                 prepared = with_pairs(prepared, metric, METHODS[method], options["jobs"])
         run(screen, prepared, estimator, request)
+
+
+def _usual_method(options: dict[str, Any], choices: Any) -> str:
+    if choices.group:
+        return DEFAULT_FOR_GROUPS
+    return DEFAULT_FOR_OPTIONS if any(options[name] for name in _OF_DP_MEANS) else DEFAULT
 
 
 def _penalty(text: str, takes: str) -> float | str:

@@ -39,3 +39,12 @@ def path_picture(path: Any) -> bytes:
 
     PenaltyPathDisplay.from_path(path, ax=figure.add_subplot())
     return png(figure)
+
+
+def candidates_picture(estimator: Any, X: Any) -> bytes:
+    """Draw the candidates of `AutoClustering` side by side."""
+    figure = new_figure(2.9 * min(4, len(estimator.candidate_labels_)), 3.1)
+    from ..plot.candidates import CandidatesDisplay
+
+    CandidatesDisplay.from_estimator(estimator, X, figure=figure)
+    return png(figure)

@@ -19,6 +19,13 @@ ESTIMATORS: Mapping[str, Method] = {
         pairs={"affinity": "precomputed"},
         similarity="negative",
     ),
+    "auto": Method(
+        "auto",
+        "countless.auto.estimator",
+        "AutoClustering",
+        "the default: round, elliptical or connected clusters, whichever the data supports",
+        "candidates",
+    ),
     "bhc": Method(
         "bhc",
         "countless.tree.bhc",
@@ -63,7 +70,7 @@ ESTIMATORS: Mapping[str, Method] = {
         "dp-means",
         "countless.hard.dp_means",
         "DPMeans",
-        "the default: as many centers as the data asks for, each at the price of the penalty",
+        "round clusters: as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
     "dp-mixture": Method(
@@ -141,7 +148,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
-DEFAULT, DEFAULT_FOR_GROUPS = "dp-means", "hdp-means"
+DEFAULT, DEFAULT_FOR_GROUPS, DEFAULT_FOR_OPTIONS = "auto", "hdp-means", "dp-means"
 OUT_OF_CORE = ("dp-means",)  # what takes tables that are not in memory
 SAMPLED = ("bicluster", "dp-mixture", "hdp-mixture")  # what has a posterior to draw
 

@@ -15,19 +15,20 @@ from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
 from ..io.table import counted
 from ..io.write import Content, write_directory
-from ..report.plain import how_sure, how_sure_of_draws, number
+from ..report.plain import how_probable, how_sure, how_sure_of_draws, number, what_to_try
 from ..report.summary import NOISE, ClusterSummary
-from ..report.text import clusters_view
+from ..report.text import candidates_view, clusters_view
 from .data import Cells, Data
 from .far import FarData
 from .mixture import posterior_of, posterior_picture, posterior_record
-from .picture import path_picture
+from .picture import candidates_picture, path_picture
 from .progress import follow
 from .registry import SAMPLED
 from .screen import Screen, to_json
 
 FILES = (
     "blocks.png",
+    "candidates.png",
     "columns.csv",
     "labels.csv",
     "model.zip",
@@ -70,6 +71,9 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
     if request.plot and request.method in SAMPLED:
         with screen.step("plot", "drawing the posterior"):
             files["posterior.png"] = posterior_picture(estimator)
+    elif request.plot and hasattr(estimator, "candidates_"):
+        with screen.step("plot", "drawing the candidates"):
+            files["candidates.png"] = candidates_picture(estimator, data.matrix)
     elif request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
@@ -138,7 +142,10 @@ def result_of(
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
         n_local = {str(name): int(n) for name, n in pairs}
         result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
-    if path := getattr(estimator, "path_", None):
+    if hasattr(estimator, "candidates_"):
+        result["best_method"], result["reason"] = estimator.best_method_, estimator.reason_
+        result["confidence"], result["candidates"] = estimator.confidence_, estimator.candidates_
+    elif path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
     if (posterior := posterior_of(estimator)) is not None:
@@ -164,6 +171,8 @@ def show_result(
 ) -> None:
     """Print how many clusters there are, how sure that is, and what sets each apart."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
+    if "best_method" in result:
+        line += f": {result['best_method']}"
     if "penalty" in result:
         line += f" at penalty {number(result['penalty'])}"
     if "global_penalty" in result:
@@ -176,7 +185,12 @@ def show_result(
         sizes = result["groups"]["n_local_clusters"].values()
         often = f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else f"{min(sizes)}"
         screen.show(f"{counted(len(sizes), 'data set')}, each with {often} of them")
-    if "confidence" in result:
+    if "candidates" in result:
+        screen.show(how_probable(result["confidence"]), result["reason"])
+        screen.show("", candidates_view(result["candidates"], result["best_method"]))
+        for line in what_to_try(result["n_clusters"], result["confidence"]):
+            screen.show(line)
+    elif "confidence" in result:
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))

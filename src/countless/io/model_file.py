@@ -60,7 +60,12 @@ def can_save(estimator: Any) -> bool:
     >>> can_save(KMeans()), can_save(HDBSCAN())
     (True, False)
     """
-    return kind_of(estimator) is not None
+    return kind_of(chosen(estimator)) is not None
+
+
+def chosen(estimator: Any) -> Any:
+    """Return what an estimator that chooses between others has chosen; any other as it is."""
+    return getattr(estimator, "best_estimator_", estimator)
 
 
 def save_model(
@@ -72,8 +77,8 @@ def save_model(
     ----------
     path : str or Path
         Where to write; an existing file is refused unless ``force``.
-    estimator : DPMeans, KMeans or GaussianMixture
-        Fitted.
+    estimator : estimator
+        Fitted, of countless or a baseline; of `AutoClustering` what it has chosen is written.
     preparation : Preparation, optional
         How a table becomes the estimator's matrix.
     force : bool, default=False
@@ -104,6 +109,7 @@ def model_bytes(estimator: Any, preparation: Preparation | None = None) -> bytes
     >>> model_bytes(KMeans(n_clusters=1).fit(np.eye(2)))[:2]
     b'PK'
     """
+    estimator = chosen(estimator)
     kind = kind_of(estimator)
     if kind is None:
         raise InputError(f"{type(estimator).__name__} has no state that a model file can hold")

@@ -1,6 +1,7 @@
 """Pictures, with matplotlib: ``pip install 'countless[plot]'``."""
 
 from countless.plot.bicluster import BiclusterDisplay
+from countless.plot.candidates import CandidatesDisplay
 from countless.plot.cluster_count import ClusterCountDisplay
 from countless.plot.components import ComponentsDisplay
 from countless.plot.dendrogram import DendrogramDisplay
@@ -14,6 +15,7 @@ from countless.plot.views import ViewsDisplay
 
 __all__ = [
     "BiclusterDisplay",
+    "CandidatesDisplay",
     "ClusterCountDisplay",
     "ComponentsDisplay",
     "DendrogramDisplay",

@@ -75,6 +75,41 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     return f"Confidence {confidence:.2f}, from 0 (a tie) to 1 (no rival); {rival}"
 
 
+# Below this confidence an answer is called weak.
+WEAK = 0.3
+
+
+def how_probable(confidence: float) -> str:
+    """Write how probable it is that the number of clusters is right.
+
+    Examples
+    --------
+    >>> how_probable(0.874)
+    'Confidence 0.87: the probability that this number of clusters is right'
+    """
+    return f"Confidence {confidence:.2f}: the probability that this number of clusters is right"
+
+
+def what_to_try(n_clusters: int, confidence: float) -> list[str]:
+    """Write what to try where an answer is weak, or one cluster; nothing for any other.
+
+    Examples
+    --------
+    >>> what_to_try(3, 0.9)
+    []
+    >>> len(what_to_try(1, 0.9))
+    2
+    """
+    if n_clusters > 1 and confidence >= WEAK:
+        return []
+    return [
+        "This is a weak answer: look at the candidates (--plot), or leave out columns that have "
+        "nothing to do with the clusters (--exclude).",
+        "--method dp-mixture says how probable each number of clusters is; --method NAME takes "
+        "one of the candidates at its word.",
+    ]
+
+
 def how_sure_of_draws(found: Mapping[str, Any]) -> tuple[str, str]:
     """Write which numbers of clusters are likely in draws, and whether their chains agree.
 

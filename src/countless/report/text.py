@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
@@ -48,6 +49,35 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
         grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
     shown = sum(map(len, lines[:MOST_LINES]))
     return _with_rest(grid, len(columns) - shown, "columns")
+
+
+def candidates_view(candidates: Sequence[Any], chosen: str) -> RenderableType:
+    """Show what was tried, how many clusters it found, and how much speaks for it.
+
+    Examples
+    --------
+    >>> from countless.auto.estimator import Candidate
+    >>> from rich.console import Console
+    >>> tried = [Candidate("round", 3, 4.2, 1.0, 0.12, "")]
+    >>> Console(width=79).print(candidates_view(tried, "round"))
+       candidate   clusters   evidence   agreement   seconds   note
+     * round              3        4.2        1.00      0.12
+    """
+    grid = _grid("", "candidate", "clusters", "evidence", "agreement", "seconds", "note")
+    for place in (2, 3, 4, 5):
+        grid.columns[place].justify = "right"
+    for one in candidates:
+        grid.add_row(
+            "*" if one.method == chosen else "",
+            Text(printable(one.method)),
+            "" if one.n_clusters is None else str(one.n_clusters),
+            "" if one.evidence is None else f"{one.evidence:.1f}",
+            "" if one.agreement is None else f"{one.agreement:.2f}",
+            f"{one.seconds:.2f}",
+            Text(printable(one.note)),
+            style="bold" if one.method == chosen else "",
+        )
+    return grid
 
 
 def clusters_view(

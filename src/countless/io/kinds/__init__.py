@@ -29,6 +29,8 @@ def kind_of(estimator: Any) -> Kind | None:
     kind = KINDS.get(type(estimator).__name__)
     if kind is None or type(estimator) is not kind.load():
         return None
+    if kind.collect is not None:
+        return kind
     state = vars(estimator)
     plain = all(
         isinstance(state[name], np.ndarray) and state[name].dtype.kind in letters

@@ -76,7 +76,50 @@ def _restore_tree(estimator: Any, state: State) -> None:
     estimator.n_clusters_ = state["node_shares_"].shape[1]
 
 
+def _collect_merged(estimator: Any) -> State:
+    mixture = estimator.mixture_
+    state = {name: getattr(mixture, name) for name in (*_MODEL, *_MIXTURES, *_LEVELS)}
+    return state | {name: getattr(estimator, name) for name in (*_PROJECTION, *RAN)}
+
+
+def _check_merged(estimator: Any, state: State) -> int:
+    from ...bayes.mixture import DPMixture
+
+    n_projected = _check_mixtures(DPMixture(), state)
+    shapes = {"mean_": "d", "components_": "pd", "groups_": "k"}
+    sizes = sizes_of(state, shapes)
+    groups = np.unique(state["groups_"])
+    if sizes["k"] != state["mixture_starts_"][1] - 1:
+        raise ValueError("its groups_ are not those of its first mixture")
+    if sizes["p"] != n_projected or not np.array_equal(groups, np.arange(len(groups))):
+        raise ValueError("its groups_ or components_ do not fit its mixture")
+    return sizes["d"]
+
+
+def _restore_merged(estimator: Any, state: State) -> None:
+    from ...bayes.mixture import DPMixture
+
+    own = (*_PROJECTION, *RAN)
+    mixture = DPMixture(inference="map")
+    _restore_mixtures(mixture, {name: state[name] for name in state if name not in _PROJECTION})
+    restore_attributes(estimator, {name: state[name] for name in own})
+    estimator.mixture_ = mixture
+    estimator.n_clusters_ = int(state["groups_"].max()) + 1
+    estimator.n_features_in_ = len(state["mean_"])
+
+
+_PROJECTION = {"groups_": "i", "mean_": "f", "components_": "f"}
+
 BAYES = (
+    Kind(
+        "countless.auto.merged",
+        "MergedMixture",
+        {**_MODEL, **_MIXTURES, **_PROJECTION},
+        {**_LEVELS, **RAN},
+        _check_merged,
+        _restore_merged,
+        _collect_merged,
+    ),
     Kind(
         "countless.bayes.mixture",
         "DPMixture",

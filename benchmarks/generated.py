@@ -1,0 +1,230 @@
+"""Clustering problems drawn at random: blobs, shapes in the plane, and clouds without clusters.
+
+`draw_problem` makes one from a seed: rows, their true clusters from 1 on (0 is noise), and a name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import KDTree
+
+CLOUDS = (
+    "normal",
+    "uniform",
+    "ball",
+    "exponential",
+    "t",
+    "lognormal",
+    "beta",
+    "laplace",
+    "gamma",
+    "banana",
+    "curve",
+    "scales",
+    "simplex",
+)
+
+
+def draw_problem(seed: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Draw rows with known clusters; a quarter of the problems has one."""
+    rng = np.random.default_rng(seed)
+    make = rng.choice([blobs, shapes, cloud], p=[0.4, 0.35, 0.25])
+    X, y, name = make(rng)
+    order = rng.permutation(len(X))
+    return X[order], y[order], name
+
+
+def blobs(rng):
+    """Round, elliptical, heavy-tailed, skewed or uniform blobs in up to 40 dimensions."""
+    d = int(rng.choice([2, 2, 2, 3, 4, 6, 10, 20, 40]))
+    k = int(np.exp(rng.uniform(np.log(2), np.log(40 if d < 5 else 15))))
+    n = np.exp(rng.uniform(np.log(max(120, 20 * k)), np.log(5000)))
+    kind = str(rng.choice(["round", "elliptical", "heavy", "skewed", "uniform"]))
+    spread = np.exp(rng.normal(size=k) * rng.choice([0.0, 0.25, 0.6]))
+    apart = rng.uniform(2.4, 7.0) * (1 + 0.12 * np.sqrt(d) if d > 3 else 1.0)
+    centers = _centers(rng, k, d, apart * spread.mean())
+    sizes = np.maximum(12, n * rng.dirichlet(np.full(k, rng.choice([2.0, 5.0, 50.0])))).astype(int)
+    parts = []
+    for center, scale, size in zip(centers, spread, sizes, strict=True):
+        rows = _standard_rows(rng, kind, size, d)
+        if kind == "elliptical":
+            axes = np.exp(rng.uniform(-1, 1, size=d))
+            rows = rows * (axes / np.sqrt(np.mean(axes**2))) @ _rotation(rng, d)
+        parts.append(center + scale * rows)
+    return np.vstack(parts), np.repeat(np.arange(1, k + 1), sizes), f"{kind} blobs"
+
+
+def shapes(rng):
+    """Curves, rings, boxes and blobs in the plane, some with noise, some turned into space."""
+    n = np.exp(rng.uniform(np.log(150), np.log(5000)))
+    thick = rng.uniform(0.0, 0.12)
+    make = rng.choice([_rings, _moons, _spirals, _boxes, _lines, _scattered, _scattered])
+    parts = make(rng, n, thick)
+    X, y = np.vstack(parts), np.repeat(np.arange(1, len(parts) + 1), [len(p) for p in parts])
+    name = make.__name__.strip("_")
+    if rng.uniform() < 0.2:
+        noise = rng.uniform(X.min(axis=0), X.max(axis=0), size=(int(len(X) * 0.06), 2))
+        X, y, name = np.vstack([X, noise]), np.append(y, np.zeros(len(noise), int)), f"{name}+noise"
+    if rng.uniform() < 0.25:
+        d = int(rng.choice([3, 5, 10]))
+        turned = np.zeros((len(X), d))
+        turned[:, :2] = X
+        turned += 0.01 * X.std() * rng.normal(size=turned.shape)
+        X, name = turned @ _rotation(rng, d), f"{name} in {d} dimensions"
+    return X, y, name
+
+
+def cloud(rng):
+    """Rows without clusters: unimodal clouds of many kinds, and single curves."""
+    d = int(rng.choice([2, 2, 2, 2, 3, 5, 10, 20, 40]))
+    n = int(np.exp(rng.uniform(np.log(100), np.log(5000))))
+    kind = str(rng.choice(CLOUDS))
+    if kind in ("normal", "uniform"):
+        X = _standard_rows(rng, "round" if kind == "normal" else "box", n, d)
+        X = X * np.exp(rng.uniform(-1, 1, size=d))
+    elif kind == "ball":
+        X = _standard_rows(rng, "ball", n, d)
+    elif kind == "exponential":
+        X = rng.exponential(size=(n, d))
+    elif kind == "t":
+        X = rng.standard_t(rng.uniform(3, 8), size=(n, d))
+    elif kind == "lognormal":
+        X = rng.lognormal(sigma=rng.uniform(0.2, 0.8), size=(n, d))
+    elif kind == "beta":
+        X = rng.beta(rng.uniform(1, 4), rng.uniform(1, 4), size=(n, d))
+    elif kind == "laplace":
+        X = rng.laplace(size=(n, d))
+    elif kind == "gamma":
+        X = rng.gamma(rng.uniform(1, 6, size=d), size=(n, d))
+    elif kind == "banana":
+        X = rng.normal(size=(n, d))
+        X[:, 1] += rng.uniform(0.2, 1) * X[:, 0] ** 2
+    elif kind == "scales":
+        wide = rng.uniform(size=(n, 1)) < 0.5
+        X = rng.normal(size=(n, d)) * np.where(wide, rng.uniform(1.2, 2.0), 1.0)
+    elif kind == "simplex":
+        X = rng.dirichlet(np.ones(d + 1), size=n)[:, :d]
+    else:
+        X = _curve(rng, n, str(rng.choice(["moon", "ring", "line", "s", "spiral"])))
+        X = X + rng.uniform(0.005, 0.08) * rng.normal(size=X.shape)
+    if rng.uniform() < 0.5:
+        X = X @ _rotation(rng, X.shape[1])
+    return X, np.ones(len(X), dtype=int), f"{kind} cloud"
+
+
+def _standard_rows(rng, kind, size, d):
+    """Draw rows of about unit variance in every direction."""
+    if kind == "heavy":
+        return rng.standard_t(4, size=(size, d)) / np.sqrt(2)
+    if kind == "skewed":
+        return (rng.gamma(3, size=(size, d)) - 3) / np.sqrt(3)
+    if kind == "box" or (kind == "uniform" and rng.uniform() < 0.5):
+        return rng.uniform(-np.sqrt(3), np.sqrt(3), size=(size, d))
+    rows = rng.normal(size=(size, d))
+    if kind in ("uniform", "ball"):
+        rows *= np.sqrt(d + 2) * rng.uniform(size=(size, 1)) ** (1 / d)
+        rows /= np.linalg.norm(rows / np.sqrt(d + 2), axis=1)[:, None] * np.sqrt(d + 2)
+    return rows
+
+
+def _centers(rng, k, d, apart):
+    """Place centers so that a fifth of them have a neighbour at most this far away."""
+    centers = np.zeros((k, d))
+    for _ in range(30):
+        centers = rng.normal(size=(k, d)) if rng.uniform() < 0.5 else rng.uniform(-1, 1, (k, d))
+        nearest = KDTree(centers).query(centers, 2)[0][:, 1]
+        centers *= apart / np.quantile(nearest, 0.2)
+        if nearest.min() >= 0.75 * np.quantile(nearest, 0.2):
+            break
+    return centers
+
+
+def _rotation(rng, d):
+    return np.linalg.qr(rng.normal(size=(d, d)))[0]
+
+
+def _curve(rng, size, kind):
+    t = rng.uniform(size=size)
+    if kind == "moon":
+        return np.c_[np.cos(np.pi * t), np.sin(np.pi * t)]
+    if kind == "ring":
+        return np.c_[np.cos(2 * np.pi * t), np.sin(2 * np.pi * t)]
+    if kind == "line":
+        return np.c_[2 * t - 1, 0 * t]
+    if kind == "spiral":
+        angle = np.pi * (0.6 + 2.2 * np.sqrt(t))
+        return np.c_[angle * np.cos(angle), angle * np.sin(angle)] / 8
+    if kind == "s":
+        angle = 3 * np.pi * (t - 0.5)
+        return 0.6 * np.c_[np.sin(angle), np.sign(angle) * (np.cos(angle) - 1)]
+    if kind == "blob":
+        return 0.4 * rng.normal(size=(size, 2))
+    if kind == "disc":
+        return 0.5 * _standard_rows(rng, "ball", size, 2)
+    return rng.uniform(-1, 1, size=(size, 2)) * [1, rng.uniform(0.2, 1)]  # a box
+
+
+def _sizes(rng, n, k, least=25):
+    share = rng.dirichlet(np.full(k, rng.choice([3.0, 20.0])))
+    return np.maximum(least, n * share).astype(int)
+
+
+def _jitter(rng, rows, scale):
+    return rows + scale * rng.normal(size=rows.shape)
+
+
+def _rings(rng, n, thick):
+    k = int(rng.integers(2, 5))
+    radius = np.append(rng.choice([0.0, 0.3]), np.arange(1, k) + 0.8)
+    sizes = np.maximum(40, n * np.arange(1, k + 1) / np.arange(1, k + 1).sum()).astype(int)
+    parts = [r * _curve(rng, m, "ring") for r, m in zip(radius, sizes, strict=True)]
+    return [_jitter(rng, part, max(1.2 * thick, 0.02)) for part in parts]
+
+
+def _moons(rng, n, thick):
+    up, down = (_curve(rng, size, "moon") for size in _sizes(rng, n, 2))
+    down = np.c_[1 - down[:, 0], 0.5 - down[:, 1] - rng.uniform(-0.2, 0.2)]
+    return [_jitter(rng, part, 1.2 * thick) for part in (up, down)]
+
+
+def _spirals(rng, n, thick):
+    k = int(rng.integers(2, 4))
+    parts = []
+    for turn in 2 * np.pi * np.arange(k) / k:
+        about = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        parts.append(_curve(rng, max(60, int(n / k)), "spiral") @ about)
+    return [_jitter(rng, part, 0.35 * thick) for part in parts]
+
+
+def _boxes(rng, n, thick):
+    k, gap = int(rng.integers(2, 6)), rng.uniform(0.15, 0.6)
+    parts = []
+    for place, size in enumerate(_sizes(rng, n, k)):
+        rows = rng.uniform(-1, 1, size=(size, 2))
+        if rng.uniform() < 0.5:  # denser towards one side
+            rows[:, 0] = rng.choice([-1, 1]) * (2 * np.sqrt(rng.uniform(size=size)) - 1)
+        parts.append(rows + np.array([(2 + gap) * place, rng.uniform(-0.8, 0.8)]))
+    return parts
+
+
+def _lines(rng, n, thick):
+    sizes = _sizes(rng, n, int(rng.integers(2, 8)))
+    parts = [
+        _curve(rng, size, "line") * 1.5 + [rng.uniform(-0.3, 0.3), 0.5 * place]
+        for place, size in enumerate(sizes)
+    ]
+    return [_jitter(rng, part, 0.8 * thick) for part in parts]
+
+
+def _scattered(rng, n, thick):
+    k, gap = int(rng.integers(2, 8)), rng.uniform(0.18, 0.6)
+    parts: list[np.ndarray] = []
+    for size in _sizes(rng, n, k):
+        for _ in range(60):
+            kind = str(rng.choice(["moon", "ring", "line", "s", "disc", "box", "blob"]))
+            rows = _jitter(rng, _curve(rng, size, kind) * np.exp(rng.uniform(-0.7, 0.5)), thick)
+            rows = rows @ _rotation(rng, 2) + rng.uniform(-1.2, 1.2, size=2) * np.sqrt(k)
+            if not parts or KDTree(np.vstack(parts)).query(rows)[0].min() > gap:
+                parts.append(rows)
+                break
+    return parts if len(parts) > 1 else _moons(rng, n, thick)

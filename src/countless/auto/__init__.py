@@ -1,0 +1,1 @@
+"""Clustering by whichever family of methods the data supports: candidates, evidence, choice."""

@@ -1,0 +1,139 @@
+"""Connected clusters as unions of ellipses: a mixture whose components are merged.
+
+A ring or a moon takes a mixture many components, with no valley of density between one and the
+next. Merging all components that no valley separates gives back the ring, and leaves apart what is
+apart (`countless.auto.separation`). Tables of many columns are projected on their leading principal
+components first: a covariance matrix of its own for each cluster takes more rows than such tables
+have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countless._labels import number_by_appearance
+from countless._numbers import validate_numbers
+from countless.auto.separation import separation
+from countless.bayes.mixture import DPMixture
+from countless.hard.checks import check_finite
+from countless.hard.parameters import is_number
+from countless.hard.spectral.affinity import NEIGHBORS, Affinity
+
+# Neighbours of each row in the graph that says which clusters are neighbours.
+N_NEIGHBORS = 10
+# Principal components that a mixture is fitted to: 12 have a covariance matrix of 78 entries.
+MOST_COMPONENTS = 12
+
+
+def neighbor_links(X: np.ndarray, n_jobs: int | None) -> sp.csr_array:
+    """Return a symmetric graph that links each row to its nearest neighbours."""
+    affinity = Affinity(NEIGHBORS, n_neighbors=N_NEIGHBORS, parameters={}, n_jobs=n_jobs)
+    return affinity.between_rows(X)
+
+
+class MergedMixture(ClusterMixin, BaseEstimator):
+    """Merge the components of a Dirichlet process mixture that no valley of density separates.
+
+    Parameters
+    ----------
+    least_separation : float, default=0.3
+        Components are merged when the valley between them is less deep than this, in units of the
+        log density: 0.3 is a valley whose bottom has three quarters of the lower mode's density,
+        beyond what its standard error explains. 0 merges none: elliptical clusters.
+    n_jobs : int, default=None
+        Threads, as in scikit-learn; the result does not depend on them.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row, numbered by first appearance.
+    n_clusters_ : int
+    mixture_ : DPMixture
+        The mixture of the projected rows, found by ``inference='map'``.
+    mean_, components_ : ndarray of shape (n_features,), (n_components, n_features)
+        The projection: at most 12 principal components, or all columns as they are.
+    groups_ : ndarray of shape (mixture_.n_clusters_,)
+        The cluster of each component.
+    n_iter_, converged_ : int, bool
+        Those of the mixture.
+    n_features_in_ : int
+
+    See Also
+    --------
+    SpectralDPMeans : Connected clusters by the eigenvectors of a neighbour graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from countless.auto.merged import MergedMixture
+    >>> X, _ = make_moons(600, noise=0.05, random_state=0)
+    >>> model = MergedMixture().fit(X)
+    >>> model.mixture_.n_clusters_ > model.n_clusters_
+    True
+    >>> model.n_clusters_
+    2
+    """
+
+    def __init__(self, least_separation=0.3, *, n_jobs=None):
+        self.least_separation = least_separation
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not is_number(self.least_separation):
+            raise ValueError(
+                f"least_separation must be a number of at least 0; got {self.least_separation!r}"
+            )
+        X = validate_numbers(self, X, reset=True, ensure_min_samples=2)
+        check_finite(X)
+        return self.merge(self.fit_mixture(X), X, neighbor_links(X, self.n_jobs))
+
+    def fit_mixture(self, X: np.ndarray) -> MergedMixture:
+        """Fit the projection and the mixture, and merge nothing."""
+        n_features = X.shape[1]
+        if n_features > MOST_COMPONENTS:
+            pca = PCA(MOST_COMPONENTS, svd_solver="covariance_eigh").fit(X)
+            self.mean_, self.components_ = pca.mean_, pca.components_
+        else:
+            self.mean_, self.components_ = np.zeros(n_features), np.eye(n_features)
+        self.mixture_ = DPMixture(inference="map").fit(self._project(X))
+        return self
+
+    def merge(self, fitted: MergedMixture, X: np.ndarray, links: sp.csr_array) -> MergedMixture:
+        """Merge the components of a mixture that was fitted to X, its own or another's."""
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.mean_, self.components_ = fitted.mean_, fitted.components_
+        self.mixture_ = mixture = fitted.mixture_
+        groups = np.arange(mixture.n_clusters_)
+        if self.least_separation > 0:
+            groups = separation(X, mixture.labels_, links).merge(self.least_separation)
+        names, self.labels_ = number_by_appearance(groups[mixture.labels_])
+        number = np.empty(len(names), dtype=np.int32)
+        number[names] = np.arange(len(names))
+        self.groups_, self.n_clusters_ = number[groups], len(names)
+        self.n_iter_, self.converged_ = mixture.n_iter_, mixture.converged_
+        return self
+
+    def predict(self, X):
+        """Return the cluster of the likeliest component for each row of X."""
+        check_is_fitted(self, "groups_")
+        X = validate_numbers(self, X, reset=False)
+        check_finite(X)
+        return self.groups_[self.mixture_.predict(self._project(X))]
+
+    def _project(self, X: np.ndarray) -> np.ndarray:
+        return (X - self.mean_) @ self.components_.T
