@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
+from countless import DPMeans
 from countless.hard.divergence import get_divergence
 from countless.hard.penalty import penalty_path
 from countless.hard.structureless import Axes, null_widths, principal_axes, simulate
@@ -41,26 +45,74 @@ def separated_blobs(k, d, seed, n_each=30):
     return centers[labels] + generator.standard_normal((len(labels), d)), labels
 
 
-@pytest.mark.parametrize("n", [100, 400])
-@pytest.mark.parametrize("d", [1, 2, 5, 10, 30])
-@pytest.mark.parametrize("stretch", sorted(STRETCH))
-@pytest.mark.parametrize("kind", sorted(NOISE))
-def test_noise_is_one_cluster(kind, stretch, d, n):
-    assert noise_ks(kind, n, d, stretch, 2) == [1, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [100, 300, 1000, 5000])
+@pytest.mark.parametrize("n", [100, 400, 2000])
 @pytest.mark.parametrize("kind", sorted(NOISE))
 def test_noise_is_one_cluster_in_nearly_all_draws(kind, n):
-    cases = [
-        (d, stretch)
-        for d in (1, 2, 5, 10, 30)
-        for stretch in STRETCH
-        if d > 1 or stretch == "round"
+    cases = [(d, stretch) for d in (2, 5, 10, 30) for stretch in STRETCH]
+    ks = np.concatenate([noise_ks(kind, n, d, stretch, 3) for d, stretch in cases])
+    assert np.mean(ks == 1) >= 0.95
+
+
+@pytest.mark.parametrize("kind", sorted(NOISE))
+def test_noise_in_one_dimension_is_mostly_one_cluster(kind):
+    # Local minima of k-means are deep in one dimension.
+    ks = np.concatenate([noise_ks(kind, n, 1, "round", 10) for n in (100, 400, 2000)])
+    assert np.mean(ks == 1) >= 0.8
+
+
+@pytest.mark.parametrize("shape", [(3000, 10), (10_000, 20), (5000, 50)])
+def test_noise_in_many_dimensions_is_one_cluster_of_the_fit_too(shape):
+    model = DPMeans().fit(np.random.default_rng(0).standard_normal(shape))
+    assert model.n_clusters_ == model.path_.n_clusters == 1
+
+
+@pytest.mark.parametrize("d", [2, 8, 16, 64])
+def test_uniform_directions_are_one_cluster(d):
+    generator = np.random.default_rng(d)
+    ks = [
+        penalty_path(generator.standard_normal((400, d)), divergence="cosine").n_clusters
+        for _ in range(10)
     ]
-    ks = np.concatenate([noise_ks(kind, n, d, stretch, 4) for d, stretch in cases])
-    assert np.mean(ks == 1) >= 0.98
+    assert ks.count(1) >= 9
+
+
+def test_a_grid_is_one_cluster():
+    grid = np.stack(np.meshgrid(*[np.arange(5.0)] * 4), axis=-1).reshape(-1, 4)
+    assert penalty_path(grid).n_clusters == 1
+
+
+def test_breast_cancers_are_of_two_kinds(published):
+    file = published("breast_cancer_wisconsin", "breast_cancer_wisconsin.csv")
+    table = np.genfromtxt(file, delimiter=",", skip_header=1)
+    known = table[~np.isnan(table[:, :9]).any(axis=1), :9]
+    assert penalty_path(known).n_clusters == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(20, 400), d=st.integers(1, 6), k=st.integers(1, 8), seed=st.integers(0, 10**6))
+def test_fit_path_and_penalty_say_the_same_number(n, d, k, seed):
+    generator = np.random.default_rng(seed)
+    centers = generator.normal(size=(k, d)) * generator.choice([2.0, 10.0])
+    X = centers[generator.integers(0, k, n)] + generator.normal(size=(n, d))
+    model = DPMeans().fit(X)
+    path = model.path_
+    assert model.n_clusters_ == path.n_clusters == path.plateaus[0].n_clusters
+    assert model.n_clusters_ == path.n_clusters_at(model.penalty_)
+    assert len(np.unique(path.labels_at(path.penalty))) == path.n_clusters
+    assert model.penalty_ == path.penalty
+    other = DPMeans(random_state=seed).fit(X)
+    assert other.n_clusters_ == model.n_clusters_
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 20])
+def test_a_number_of_clusters_of_ones_own(k):
+    X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
+    model = DPMeans(n_clusters=k).fit(X)
+    assert model.n_clusters_ == len(np.unique(model.labels_)) == k
+    assert model.path_.n_clusters == 4
+    again = KMeans(k, init=model.cluster_centers_, n_init=1).fit(X)
+    cost = model.objective_ - k * model.penalty_
+    assert cost == pytest.approx(again.inertia_, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [4, 6, 10, 20])

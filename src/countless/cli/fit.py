@@ -20,7 +20,16 @@ from .registry import (
 
 BLOCK_ROWS = 10_000
 # Options that auto has no use for: with one of them, and no --method, dp-means is meant.
-_OF_DP_MEANS = ("penalty", "settings", "checkpoint", "stream", "out_of_core", "dask", "weight")
+_OF_DP_MEANS = (
+    "penalty",
+    "clusters",
+    "settings",
+    "checkpoint",
+    "stream",
+    "out_of_core",
+    "dask",
+    "weight",
+)
 
 
 @click.command(short_help="Cluster the rows of a table.")
@@ -30,13 +39,19 @@ _OF_DP_MEANS = ("penalty", "settings", "checkpoint", "stream", "out_of_core", "d
     type=click.Choice(list(METHODS)),
     metavar="NAME",
     help="How to cluster; `countless methods` lists the names. By default auto, which tries "
-    "several; with --group hdp-means, and with --penalty, --set, --weight, --checkpoint, --stream, "
-    "--out-of-core or --dask dp-means.",
+    "several; with --group hdp-means, and with --penalty, --clusters, --set, --weight, "
+    "--checkpoint, --stream, --out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
     metavar="NUMBER|auto",
     help="The price of one cluster; auto, the default, reads it from the data.",
+)
+@click.option(
+    "--clusters",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take this many clusters, such as the next best number that a first run named.",
 )
 @click.option(
     "--metric",
@@ -121,6 +136,12 @@ def fit(data: str, **options: Any) -> None:
         if "penalty" in parameters:
             raise InputError("the penalty is given twice, by --penalty and by --set")
         parameters["penalty"] = _penalty(options["penalty"], METHODS[method].takes)
+    if options["clusters"] is not None:
+        if "n_clusters" not in METHODS[method].parameters():
+            raise InputError(f"--clusters is for methods with n_clusters; {method} has none")
+        if "n_clusters" in parameters:
+            raise InputError("the number of clusters is given twice, by --clusters and by --set")
+        parameters["n_clusters"] = options["clusters"]
     if options["checkpoint"] is not None:
         _check_checkpoint(options, method)
         parameters["checkpoint"] = str(options["checkpoint"])

@@ -84,7 +84,7 @@ def _show(screen: Any, found: Any) -> None:
     from ..report.plain import how_sure, number
 
     grid = Grid(box=None, header_style="bold")
-    for heading in ("clusters", "penalty from", "to", "width", "by chance", "score"):
+    for heading in ("clusters", "penalty from", "to", "width", "null width", "evidence"):
         grid.add_column(heading, justify="right")
     clear = [plateau for plateau in found.plateaus if plateau.score > 0]
     for plateau in (clear or found.plateaus[:1])[:SHOWN]:
@@ -102,5 +102,5 @@ def _show(screen: Any, found: Any) -> None:
         grid,
         "",
         "width: how far log(penalty) can go with this number of clusters",
-        "by chance: how far it goes in data without structure",
+        "null width: how far it goes, on average, in data of this kind without clusters",
     )

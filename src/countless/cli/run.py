@@ -15,7 +15,14 @@ from ..io.errors import InputError
 from ..io.model_file import can_save, model_bytes
 from ..io.table import counted
 from ..io.write import Content, write_directory
-from ..report.plain import how_probable, how_sure, how_sure_of_draws, number, what_to_try
+from ..report.plain import (
+    how_probable,
+    how_sure,
+    how_sure_of_draws,
+    number,
+    users_choice,
+    what_to_try,
+)
 from ..report.summary import NOISE, ClusterSummary
 from ..report.text import candidates_view, clusters_view
 from .data import Cells, Data
@@ -148,6 +155,8 @@ def result_of(
     elif path := getattr(estimator, "path_", None):
         result["confidence"] = path.confidence
         result["plateaus"] = path.plateaus[:10]
+        if getattr(estimator, "n_clusters", None) is not None:
+            result["supported_clusters"] = path.n_clusters
     if (posterior := posterior_of(estimator)) is not None:
         result["posterior"] = posterior_record(posterior)
     used = [column.name for column in data.columns if column.used]
@@ -190,6 +199,8 @@ def show_result(
         screen.show("", candidates_view(result["candidates"], result["best_method"]))
         for line in what_to_try(result["n_clusters"], result["confidence"]):
             screen.show(line)
+    elif "supported_clusters" in result:
+        screen.show(users_choice(result["supported_clusters"], result["confidence"]))
     elif "confidence" in result:
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:

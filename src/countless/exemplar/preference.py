@@ -49,7 +49,7 @@ def preference_path(edges: Edges, seed: int, each: Each) -> tuple[PenaltyPath, f
     np.fill_diagonal(between, highest)
     products = to_similarity(highest - between, "inner")
     table = KernelTable(products, np.ones(n), np.zeros(n, dtype=np.int64), each)
-    path = kernel_penalty_path(table, seed)
+    path = kernel_penalty_path(table)
     return path, highest - path.penalty
 
 

@@ -7,6 +7,7 @@ earlier rows of the pass opened, opens a cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ def algorithm1(
     order: str,
     seed: int,
     max_iter: int,
+    start: Callable[[Nearest], None] | None = None,
     on_pass: OnPass = ignore_pass,
     checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
@@ -64,6 +66,8 @@ def algorithm1(
         The order in which rows are visited; a random one is a function of the seed.
     max_iter : int
         Passes at most.
+    start : callable, optional
+        Sets clusters to start from, and no other is opened: k-means.
     on_pass : callable
         Told the objective and the number of clusters after each pass.
     checkpoint : Checkpoint
@@ -73,8 +77,10 @@ def algorithm1(
     saved = checkpoint.resume(nearest)
     history = saved.history if saved else []
     converged = False
+    if start is not None and saved is None:
+        start(nearest)
     while len(history) < max_iter and not converged:
-        one_pass(nearest, penalty, order, seed)
+        one_pass(nearest, penalty if start is None else np.inf, order, seed)
         history.append(frame.objective(nearest.summary, penalty))
         converged = nearest.n_changed == 0
         on_pass(history[-1], nearest.n_clusters)

@@ -50,7 +50,7 @@ from countless.hard.farthest import farthest_distance
 from countless.hard.micro import assign_to, sample_places
 from countless.hard.nearest import Nearest
 from countless.hard.parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
-from countless.hard.penalty import path_of
+from countless.hard.penalty import Fitted, path_of
 from countless.hard.refine import refine as refine_clusters
 from countless.hard.stream import Stream, resume_stream, start_stream, update_stream
 from countless.rows import Block, Rows
@@ -70,6 +70,7 @@ def dp_means(
     order: str = "given",
     refine: bool = True,
     start: Any = None,
+    keep: bool = False,
     tol: float = 0.0,
     max_iter: int = 300,
     seed: int = 0,
@@ -90,6 +91,8 @@ def dp_means(
         the objective from there.
     start : array of int, optional
         A label for each row to start from, when refining.
+    keep : bool
+        Keep the clusters of ``start``: rows move to the nearest center, and none is opened.
     tol, max_iter : float, int
         Stop when a round gains less than this share of the objective, or after so many passes.
     seed : int
@@ -114,6 +117,10 @@ def dp_means(
         else:
             nearest.start_from(start)
 
+    if keep:
+        return algorithm1(
+            nearest, penalty, order=order, seed=seed, start=first_clusters, **settings
+        )
     return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
 
 
@@ -169,6 +176,10 @@ class DPMeans(
         Go on with merges, splits and moves of single rows, and with ventures that are taken back
         unless they pay, until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
         to the letter.
+    n_clusters : int, optional
+        A number of clusters of your own choice, such as the next best of ``path_``: the clusters of
+        the path at that number, their rows moved to the nearest center until none moves. Needs
+        ``penalty='auto'`` and ``refine=True``. ``path_.n_clusters`` still has what the data says.
     n_init : int, default=1
         Runs, of which the one with the lowest objective is kept. Runs after the first take rows in
         random order or, when refining, start around random rows.
@@ -184,7 +195,7 @@ class DPMeans(
         use to another table or other parameters. Needs ``n_init=1`` and, where chance decides, a
         number for ``random_state``.
     random_state : int, RandomState instance or None, default=None
-        Decides random orders, and the sample that 'auto' takes of a long table.
+        Decides random orders and starts. It does not decide how many clusters there are.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -244,6 +255,7 @@ class DPMeans(
         divergence="sqeuclidean",
         order="given",
         refine=True,
+        n_clusters=None,
         n_init=1,
         max_iter=300,
         tol=None,
@@ -255,6 +267,7 @@ class DPMeans(
         self.divergence = divergence
         self.order = order
         self.refine = refine
+        self.n_clusters = n_clusters
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -294,6 +307,7 @@ class DPMeans(
                 "order": self.order,
                 "refine": bool(self.refine),
                 "tol": tol,
+                "n_clusters": self.n_clusters,
             }
             if self.order == "random" and not self.refine:
                 run["random_state"] = self.random_state
@@ -302,6 +316,7 @@ class DPMeans(
                 found = self._best_run(rows, penalty, start, random, settings)
                 self._store(found, penalty)
                 checkpoint.remove()
+        self._agree_with_path()
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -391,17 +406,24 @@ class DPMeans(
             raise ValueError(f"order must be one of {known}; got {self.order!r}")
         check_flags(self, "refine")
         check_counts(self, "n_init", "max_iter")
+        if self.n_clusters is not None:
+            check_counts(self, "n_clusters")
+            if not is_auto(self.penalty) or not self.refine or self.n_init > 1:
+                raise ValueError(
+                    "n_clusters needs penalty='auto', refine=True and n_init=1: it takes the "
+                    "clusters of the path"
+                )
         check_tol(self)
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | Path):
                 raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
             if self.n_init > 1:
                 raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
-            by_chance = is_auto(self.penalty) or (self.order == "random" and not self.refine)
+            by_chance = self.order == "random" and not self.refine
             if by_chance and not isinstance(self.random_state, Integral):
                 raise ValueError(
-                    "checkpoint needs a number for random_state, because penalty='auto' and "
-                    f"order='random' are decided by it; got {self.random_state!r}"
+                    "checkpoint needs a number for random_state, because order='random' is "
+                    f"decided by it; got {self.random_state!r}"
                 )
 
     @contextmanager
@@ -421,10 +443,21 @@ class DPMeans(
         """Return the penalty and, where the path found it, the labels to start from."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None
-        self.path_ = path_of(rows, _seed(random))
+        self.path_ = path_of(rows)
+        if self.n_clusters is not None:
+            return self.path_.clusters_at(self.n_clusters)
         if refine:
             return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
         return farthest_distance(rows, self.path_.n_clusters), None
+
+    def _agree_with_path(self) -> None:
+        """Put what was found into the path where the path had not found it."""
+        if not is_auto(self.penalty) or not self.refine or self.n_clusters is not None:
+            return
+        if self.n_clusters_ != self.path_.n_clusters:
+            cost = self.objective_ - self.penalty_ * self.n_clusters_
+            fitted = Fitted(self.n_clusters_, self.penalty_, cost, self.labels_)
+            self.path_ = self.path_.with_fit(fitted)
 
     def _tolerance(self, rows: Rows) -> float:
         if self.tol is not None:
@@ -436,6 +469,7 @@ class DPMeans(
     def _best_run(self, rows: Rows, penalty: float, start, random, settings: dict) -> Clustering:
         """Return the best of ``n_init`` runs."""
         settings = {**settings, "refine": self.refine, "max_iter": self.max_iter}
+        settings["keep"] = self.n_clusters is not None
         best = dp_means(
             rows, penalty, order=self.order, start=start, seed=_seed(random), **settings
         )

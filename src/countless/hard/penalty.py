@@ -1,38 +1,126 @@
 """Choosing the penalty: k for every penalty at once, and the plateau that stands out.
 
 DP-means joins two clusters when that costs less than the penalty, and the cost is Ward's. So the
-tree of cheapest merges over micro-clusters says which k every penalty gives. Where there is
-structure, k stays the same over a wide interval of log(penalty); how wide is judged by what data
-without structure shows (`countless.hard.structureless`).
+tree of cheapest merges over micro-clusters, refined by k-means at every k that may be an answer
+(`countless.hard.levels`), says which k every penalty gives. Where there is structure, k stays the
+same over a wide interval of log(penalty), clusters are compact, and few rows lie between them. Each
+is judged by what data of the same kind without clusters shows (`countless.hard.null_reference`),
+and together they are the evidence for k; one cluster has evidence 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from scipy.special import expit
 
-from countless._labels import look_up
+from countless._labels import look_up, number_by_appearance
+from countless._threads import one_library_thread
 from countless.hard.checks import open_table
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.farthest import farthest_first_penalty
+from countless.hard.levels import (
+    Figures,
+    Level,
+    Points,
+    Resolution,
+    convex_gains,
+    describe_levels,
+    refine_levels,
+    separation,
+)
 from countless.hard.micro import MicroClusters, micro_clusters
-from countless.hard.structureless import (
-    compactness_curve,
-    null_widths,
-    plateau_widths,
-    principal_axes,
-    simulate,
+from countless.hard.null_reference import (
+    MOST_LEVELS,
+    SEED,
+    NullReference,
+    clouds_like,
+    null_reference,
 )
 from countless.hard.ward import WardTree, ward_tree
 from countless.rows import Rows
 
-# Scores within a fifth of the best are as good, and the fewest clusters win.
-EQUAL = 0.8
+# Beyond the numbers of clusters that the null reference has, which are all refined: plateaus that
+# are refined, at most; how wide they must be; neighbours of each that its width needs.
+WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
+# Rows of a sample that show how well clusters are separated.
+SHOWN = 4096
+# k is looked for where clusters have this many rows and micro-clusters on average.
+ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
 
 __all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
+
+
+class Weights(NamedTuple):
+    """What the standard scores of a level count as evidence; chosen by benchmarks/path_evidence.py.
+
+    Scores enter by their inverse hyperbolic sine, which is linear near 0 and a logarithm beyond:
+    none alone makes clusters. The probability that k is right is ``expit(intercept + slope *
+    lead)``, with the lead of the chosen evidence over the next.
+    """
+
+    constant: float
+    width: float
+    separation: float
+    least: float  # the lowest of the three scores
+    intercept: float
+    slope: float
+
+    def evidence(self, scores: Figures) -> np.ndarray:
+        """Return the evidence for k = 2, 3, ..., beside 0 for one cluster."""
+        return np.array(self[:4]) @ measure(scores)
+
+    def probability(self, lead: float) -> float:
+        """Return how probable it is that the number of clusters is right."""
+        return float(expit(self.intercept + self.slope * lead))
+
+
+def measure(scores: Figures) -> np.ndarray:
+    """Return what the weights apply to, for k = 2, 3, ...: an array of shape (4, n_levels)."""
+    width, _, separation = grown = np.arcsinh(np.array(scores))
+    return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
+
+
+WEIGHTS = Weights(
+    constant=-4.77,
+    width=0.36,
+    separation=1.20,
+    least=1.64,
+    intercept=-1.80,
+    slope=1.17,
+)
+
+
+class Costs(NamedTuple):
+    """What k = 1, 2, ... clusters cost, and what each further cluster saves."""
+
+    cost: np.ndarray  # (m,)
+    gain: np.ndarray  # (m - 1,), never rising: on the lower convex hull of refined costs
+
+
+class Fitted(NamedTuple):
+    """What a fit at a penalty of the path found."""
+
+    n_clusters: int
+    penalty: float
+    cost: float  # of all rows at their centers
+    labels: Any
+
+
+class Judged(NamedTuple):
+    """What speaks for k = 2, 3, ... clusters."""
+
+    width: np.ndarray  # of the plateau; 0 for a k that no penalty gives or that was not looked at
+    null_width: np.ndarray  # the mean width without clusters
+    scores: Figures  # by how many deviations its figures exceed those without clusters
+    evidence: np.ndarray  # beside 0 for one cluster
+
+
+NOTHING = np.empty(0)
+NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
 
 
 class Plateau(NamedTuple):
@@ -42,8 +130,8 @@ class Plateau(NamedTuple):
     low: float
     high: float
     width: float  # log(high / low)
-    null_width: float  # what the width must exceed to be more than chance; may be infinite
-    score: float  # width - null_width
+    null_width: float  # the mean width on data without clusters
+    score: float  # the evidence for this number of clusters; one cluster has 0
 
 
 class PenaltyPath:
@@ -54,35 +142,36 @@ class PenaltyPath:
     breakpoints : ndarray
         Penalties at which the number of clusters changes, ascending.
     plateaus : list of Plateau
-        The chosen one, then the others by score. They are judged up to k of half the items of the
-        tree. One cluster has no upper end, so its score is what the best of the others lacks: it is
-        chosen when no other score is above 0. Of scores within a fifth of the best the fewest
-        clusters are chosen.
+        The one of highest score, then the others by score. One cluster has score 0. Numbers of
+        clusters are judged up to one for every ten rows.
     penalty, n_clusters : float, int
         Those of the chosen plateau. The penalty belongs to the whole objective: it is what a
         refined fit weighs against the cost of a merge, and far above the distance of a single row.
+    judged : Judged
+        What the plateaus' scores come from: for k = 2, 3, ... the width, the mean width without
+        clusters, the standard scores of width, compactness and separation, and the evidence.
     confidence : float
-        From 0 (a tie) to 1 (no rival). For two clusters or more it is one minus the strongest
-        rival's strength: the next plateau's score over the chosen one's, or the width that chance
-        explains over the width found. For one cluster, one minus how far the nearest rival came:
-        its width over the width it needed. Too few rows to judge give 0.
+        The probability that the number of clusters is right, from the lead of its score over the
+        next; calibrated on generated data sets, one cluster included.
     """
 
     def __init__(
         self,
         labels: np.ndarray,
         tree: WardTree,
-        within: float,
-        widths: np.ndarray,
-        null: np.ndarray,
+        costs: Costs,
+        judged: Judged,
+        levels: Mapping[int, Level],
     ):
         self._labels = labels
         self._tree = tree
-        self._height = tree.height
+        self._cost = costs.cost[::-1]  # of the rows after 0, 1, ... merges
+        self._height = costs.gain[::-1]
         self._ends = np.concatenate([[0.0], self._height, [np.inf]])
-        self._cost = within + np.concatenate([[0.0], np.cumsum(tree.cost)])
-        self._widths = widths
-        self._null = null
+        self.judged = judged
+        self._levels = levels
+        self._costs = costs
+        self._fitted: Fitted | None = None
 
     def __repr__(self) -> str:
         return (
@@ -105,8 +194,18 @@ class PenaltyPath:
 
     def labels_at(self, penalty: float) -> np.ndarray:
         """Return the cluster of each row at a penalty, numbered by first appearance."""
-        # Items are numbered by first appearance, so clusters of items are, too.
-        return look_up(self._tree.cut(self._merges_at(penalty)), self._labels)
+        return self._labels_of(self.n_clusters_at(penalty))
+
+    def _labels_of(self, n_clusters: int) -> Any:
+        if self._fitted is not None and n_clusters == self._fitted.n_clusters:
+            return self._fitted.labels
+        level = self._levels.get(n_clusters)
+        if level is None or len(level.weight) < n_clusters:
+            labels = self._tree.cut(self._tree.n_items - n_clusters)
+        else:
+            # Items are numbered by first appearance, so clusters of items are, too.
+            labels = number_by_appearance(level.labels)[1]
+        return look_up(labels, self._labels)
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the penalty in the middle, on a log scale, of those that give this many clusters.
@@ -120,20 +219,37 @@ class PenaltyPath:
             return min(2 * low, 1.001 * float(self._cost[-1])) or 1.0
         return float(np.sqrt(low) * np.sqrt(high)) if low > 0 else high / 2
 
+    def clusters_at(self, n_clusters: int) -> tuple[float, Any]:
+        """Return the penalty nearest to giving this many clusters, and the cluster of each row.
+
+        A number that no penalty gives is a tie between two others at the penalty returned.
+        """
+        m = self._tree.n_items
+        if not 1 <= n_clusters <= m:
+            raise ValueError(f"n_clusters must be from 1 to {m}; got {n_clusters}")
+        merges = m - n_clusters
+        low, high = self._ends[merges], self._ends[merges + 1]
+        penalty = float(low) if low == high else self.penalty_for(n_clusters)
+        return penalty, self._labels_of(n_clusters)
+
     @cached_property
     def plateaus(self) -> list[Plateau]:
+        width, null_width, _, evidence = self.judged
         found = [
-            Plateau(k, *self._interval(k), float(width), float(null), float(width - null))
-            for k, (width, null) in enumerate(zip(self._widths, self._null, strict=True), start=2)
-            if width > 0
+            Plateau(k, *self._interval(k), *map(float, one))
+            for k, one in enumerate(zip(width, null_width, evidence, strict=True), start=2)
+            if one[0] > 0
         ]
-        lacking = -max((plateau.score for plateau in found), default=-np.inf)
-        one = Plateau(1, *self._interval(1), np.inf, np.inf, lacking)
+        one = Plateau(1, *self._interval(1), np.inf, np.inf, 0.0)
         ranked = sorted([one, *found], key=lambda plateau: -plateau.score)
-        equals = [plateau for plateau in ranked if plateau.score >= EQUAL * ranked[0].score]
-        best = min(equals, key=lambda plateau: plateau.n_clusters)
-        ranked.remove(best)
-        return [best, *ranked]
+        if self._fitted is None:
+            return ranked
+        k = self._fitted.n_clusters
+        chosen = next((plateau for plateau in ranked if plateau.n_clusters == k), None)
+        if chosen is None:  # it had not been looked at
+            low, high = self._interval(k)
+            chosen = Plateau(k, low, high, float(np.log(high / low)), np.nan, -np.inf)
+        return [chosen, *(plateau for plateau in ranked if plateau is not chosen)]
 
     @property
     def n_clusters(self) -> int:
@@ -141,6 +257,8 @@ class PenaltyPath:
 
     @property
     def penalty(self) -> float:
+        if self._fitted is not None:
+            return self._fitted.penalty
         return self.penalty_for(self.n_clusters)
 
     @property
@@ -148,11 +266,19 @@ class PenaltyPath:
         best, *others = self.plateaus
         if not others:
             return 0.0 if len(self.breakpoints) else 1.0
-        if best.n_clusters == 1:
-            return 1.0 - max(other.width / other.null_width for other in others)
-        chance = best.null_width / best.width
-        rival = max(other.score for other in others) / best.score
-        return max(0.0, 1.0 - max(chance, rival))
+        return WEIGHTS.probability(best.score - others[0].score)
+
+    def with_fit(self, fitted: Fitted) -> PenaltyPath:
+        """Return the path with a clustering in it that a fit found to be better at its penalty.
+
+        It is the answer then, whatever its score, so that path and fit say the same.
+        """
+        cost = self._costs.cost.copy()
+        cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
+        gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
+        path = PenaltyPath(self._labels, self._tree, Costs(cost, gain), self.judged, self._levels)
+        path._fitted = fitted
+        return path
 
     def _merges_at(self, penalty: float) -> int:
         if not penalty >= 0:
@@ -188,8 +314,8 @@ def penalty_path(
         Weights of the rows; a whole number stands for so many equal rows.
     divergence : str, default='sqeuclidean'
         As in `DPMeans`.
-    random_state : int, RandomState instance or None
-        Chooses the sample of a long table and the simulated clouds.
+    random_state : ignored
+        Nothing is left to chance: the sample of a long table and the null reference are fixed.
     n_jobs : int, optional
         Threads; they do not change the result.
 
@@ -208,40 +334,100 @@ def penalty_path(
     >>> path.n_clusters_at(path.penalty / 100) > path.n_clusters_at(path.penalty)
     True
     """
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
     with open_table(X, sample_weight, get_divergence(divergence), n_jobs) as rows:
-        return path_of(rows, seed)
+        return path_of(rows)
 
 
-def path_of(rows: Rows, seed: int) -> PenaltyPath:
+def path_of(rows: Rows) -> PenaltyPath:
     """Find what every penalty gives for rows that are open."""
-    measure = rows.frame.divergence
-    items = micro_clusters(rows, seed=seed)
-    tree = ward_tree(items.weight, items.total, measure)
-    widths, null = _judge(items, tree, measure, seed)
-    return PenaltyPath(items.labels, tree, items.within, widths, null)
+    divergence = rows.frame.divergence
+    items = micro_clusters(rows, seed=SEED)
+    center = items.origin + items.total.sum(axis=0) / items.weight.sum()
+
+    def reference(n_rows: float, resolution: Resolution) -> NullReference:
+        clouds = clouds_like(items.sample, items.sample_weight, center, divergence, n_rows)
+        return null_reference(clouds, resolution)
+
+    # Rows of a sample lie nearer to borders than the means of many.
+    shown = Points(items.sample[:SHOWN], items.sample_weight[:SHOWN], divergence)
+    return path_of_items(items, divergence, reference, shown)
 
 
-def _judge(
-    items: MicroClusters, tree: WardTree, measure: Divergence, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the widths at k = 2, 3, ... and what each must exceed."""
-    m = tree.n_items
-    n_rows = max(items.weight.sum(), m)
-    repeated = items.within == 0 and n_rows > m
-    last = int(min(n_rows // 2, m if repeated else m // 2))
-    if last < 2:
-        return np.empty(0), np.empty(0)
+def path_of_items(
+    items: MicroClusters,
+    divergence: Divergence,
+    reference: Callable[[float, Resolution], NullReference],
+    shown: Points | None = None,
+) -> PenaltyPath:
+    """Find what every penalty gives for micro-clusters, judged by a null reference.
+
+    ``shown`` are points that show how well clusters are separated, by default the micro-clusters.
+    """
+    tree = ward_tree(items.weight, items.total, divergence)
+    if tree.n_items == 1:
+        costs = Costs(np.array([items.within]), NOTHING)
+        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {})
+    mean = items.total / items.weight[:, None]
+    points = Points(mean, items.weight, divergence, items.within)
+    n_rows = float(max(items.weight.sum(), tree.n_items))
+    repeated = items.within == 0 and n_rows > tree.n_items
     step = _smallest_step(items, tree) if repeated else 0.0
     # Rows that are equal say nothing below the step between values; half a step is their spread.
-    floor = max(items.weight.max() * step / 64, np.finfo(float).tiny)
-    height = np.maximum(np.append(tree.height[::-1], 0.0), floor)
-    cost = items.within + n_rows * step / 48 + np.append(np.cumsum(tree.cost)[::-1], 0.0)
-    widths = plateau_widths(height[:last])
-    compactness = compactness_curve(cost[:last], n_rows)
-    center = items.origin + items.total.sum(axis=0) / items.weight.sum()
-    axes = principal_axes(items.sample, items.sample_weight, center, measure)
-    return widths, null_widths(simulate(axes, n_rows, seed), compactness, n_rows)
+    resolution = Resolution(items.weight.max() / n_rows * step / 64, step / 48)
+    most = tree.n_items if repeated else tree.n_items // ITEMS_A_CLUSTER
+    last = int(min(max(n_rows // ROWS_A_CLUSTER, 2), most))
+    with one_library_thread():
+        levels = _refine(points, tree, last)
+        costs = _costs(points, tree, levels)
+        if last < 2 or not costs.gain.any():
+            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels)
+        apart = np.full(last - 1, np.nan)
+        for k in range(2, last + 1):
+            if k in levels:
+                apart[k - 2] = separation(shown or points, levels[k])
+        # After as many clusters as there are different rows, one more saves nothing.
+        gain = np.append(costs.gain, 0.0)[:last]
+        figures = describe_levels(costs.cost[:last], gain, apart, n_rows, resolution)
+        null = reference(n_rows, resolution)
+    scores = null.standard_scores(figures)
+    width = np.where(np.isnan(apart), 0.0, figures.width)
+    judged = Judged(width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores))
+    return PenaltyPath(items.labels, tree, costs, judged, levels)
+
+
+def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
+    """Refine all small numbers of clusters, and the widest plateaus among the larger ones."""
+    m = tree.n_items
+    highest = min(MOST_LEVELS + 1, last + 1, m)
+    levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
+    if last > highest:
+        gain = _costs(points, tree, levels).gain[:last]
+        k = np.arange(2, last + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = np.log(gain[:-1] / gain[1:])
+        notable = k[(k > highest) & (width > NOTABLE)]
+        for widest in sorted(notable, key=lambda k: -width[k - 2])[:WIDEST]:
+            window = (min(widest + NEIGHBOURS, m), widest - NEIGHBOURS)
+            levels |= dict(enumerate(refine_levels(points, tree, *window), start=window[1]))
+    return levels
+
+
+def _costs(points: Points, tree: WardTree, levels: Mapping[int, Level]) -> Costs:
+    """Return the costs of refined levels, and of the tree at others.
+
+    Gains next to a refined level are comparable with it: the share that refinement leaves of the
+    tree's cost is interpolated.
+    """
+    excess = np.append(np.cumsum(tree.cost)[::-1], 0.0)  # beyond the rows' cost at their points
+    refined = np.array(sorted(k for k in levels if excess[k - 1] > 0))
+    ratio = [(levels[k].cost - points.within) / excess[k - 1] for k in refined]
+    share = np.interp(np.arange(1, tree.n_items + 1), refined, np.minimum(ratio, 1.0))
+    # Small costs of merges would be lost in differences of sums.
+    gain = convex_gains(tree.cost[::-1] * share[:-1] + excess[1:] * (share[:-1] - share[1:]))
+    cost = points.within + excess
+    for k in refined:
+        cost[k - 1] = min(cost[k - 1], levels[k].cost)
+    return Costs(cost, np.maximum(gain, 0.0))
 
 
 def _smallest_step(items: MicroClusters, tree: WardTree) -> float:

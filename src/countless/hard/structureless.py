@@ -43,6 +43,7 @@ class Axes(NamedTuple):
 
     variance: np.ndarray
     skewness: np.ndarray
+    direction: np.ndarray | None = None  # (n_axes, n_features)
 
 
 class Structureless(NamedTuple):
@@ -83,13 +84,16 @@ def principal_axes(
     root = np.sqrt(share)[:, None]
     if spread.shape[1] <= len(spread):
         variance, axis = np.linalg.eigh((root * spread).T @ (root * spread))
-        scores = spread @ axis
+        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        variance, direction = variance[kept], axis[:, kept].T
+        scores = spread @ direction.T
     else:
         variance, axis = np.linalg.eigh((root * spread) @ (root * spread).T)
-        scores = axis * np.sqrt(np.maximum(variance, 0.0)) / root
-    kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
-    variance, scores = variance[kept], scores[:, kept]
-    return Axes(variance, share @ (scores / np.sqrt(variance)) ** 3)
+        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        variance, axis = variance[kept], axis[:, kept]
+        direction = (axis / np.sqrt(variance)).T @ (root * spread)
+        scores = axis * np.sqrt(variance) / root
+    return Axes(variance, share @ (scores / np.sqrt(variance)) ** 3, direction)
 
 
 def simulate(axes: Axes, n_rows: float, seed: int) -> Structureless:

@@ -39,11 +39,15 @@ class WardTree(NamedTuple):
 
     def cut(self, n_merges: int) -> np.ndarray:
         """Return the cluster of each item after the first merges, numbered by first appearance."""
+        return number_by_appearance(self.nodes(n_merges))[1]
+
+    def nodes(self, n_merges: int) -> np.ndarray:
+        """Return the node that each item belongs to after the first merges."""
         m = self.n_items
         root = np.arange(m + n_merges)
         for i in range(n_merges - 1, -1, -1):  # parents first: their root is known
             root[self.children[i]] = root[m + i]
-        return number_by_appearance(root[:m])[1]
+        return root[:m]
 
 
 def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> WardTree:

@@ -62,9 +62,9 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     >>> from countless.hard.penalty import Plateau
     >>> best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
     >>> how_sure(0.75, [best, Plateau(5, 5.0, 7.0, 0.4, 0.1, 0.3)])
-    'Confidence 0.75, from 0 (a tie) to 1 (no rival); next best: 5 clusters'
+    'Confidence 0.75; next best: 5 clusters'
     >>> how_sure(0.9, [best, Plateau(5, 5.0, 7.0, 0.1, 0.3, -0.2)])
-    'Confidence 0.90, from 0 (a tie) to 1 (no rival); no other number stands out'
+    'Confidence 0.90; no other number stands out'
     """
     if len(plateaus) == 1 and confidence == 0:
         return "Confidence 0.00: too few rows to judge"
@@ -72,7 +72,21 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     rival = "no other number stands out"
     if others:
         rival = f"next best: {others[0]} cluster{'s' if others[0] > 1 else ''}"
-    return f"Confidence {confidence:.2f}, from 0 (a tie) to 1 (no rival); {rival}"
+    return f"Confidence {confidence:.2f}; {rival}"
+
+
+def users_choice(n_supported: int, confidence: float) -> str:
+    """Write that a number of clusters was not the data's, and what that is.
+
+    Examples
+    --------
+    >>> users_choice(3, 0.874)
+    'This number of clusters is your choice; the data says 3, with confidence 0.87'
+    """
+    return (
+        "This number of clusters is your choice; "
+        f"the data says {n_supported}, with confidence {confidence:.2f}"
+    )
 
 
 # Below this confidence an answer is called weak.

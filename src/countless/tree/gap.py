@@ -10,6 +10,7 @@ show at that k (`countless.hard.structureless`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +21,8 @@ from scipy.spatial.distance import squareform
 from sklearn.utils import check_array, check_random_state
 
 from countless.hard.checks import check_finite
-from countless.hard.penalty import PenaltyPath
+from countless.hard.levels import Figures
+from countless.hard.penalty import Costs, Judged, PenaltyPath, Plateau
 from countless.hard.structureless import (
     Axes,
     compactness_curve,
@@ -41,6 +43,8 @@ N_TRIALS = 8
 SMALL, LARGE = 2, 8
 # A single row far out makes single linkage look compact, more often than a normal law would say.
 LONG_TAILS = 2.0
+# Scores within a fifth of the best are as good, and the fewest clusters win.
+EQUAL = 0.8
 
 
 class TreeCut(PenaltyPath):
@@ -60,7 +64,28 @@ class TreeCut(PenaltyPath):
 
     def __init__(self, linkage: np.ndarray, widths: np.ndarray, null: np.ndarray):
         tree = tree_of(linkage)
-        super().__init__(np.arange(tree.n_items), tree, 0.0, widths, null)
+        cost = np.append(np.cumsum(tree.cost)[::-1], 0.0)
+        unknown = np.full(len(widths), np.nan)
+        judged = Judged(widths, null, Figures(unknown, unknown, unknown), widths - null)
+        super().__init__(np.arange(tree.n_items), tree, Costs(cost, tree.height[::-1]), judged, {})
+
+    @cached_property
+    def plateaus(self) -> list[Plateau]:
+        ranked = super().plateaus
+        best = [one for one in ranked if one.score >= EQUAL * ranked[0].score]
+        chosen = min(best, key=lambda plateau: plateau.n_clusters)
+        return [chosen, *(one for one in ranked if one is not chosen)]
+
+    @property
+    def confidence(self) -> float:
+        best, *others = self.plateaus
+        if not others:
+            return 0.0 if len(self.breakpoints) else 1.0
+        if best.n_clusters == 1:
+            return 1.0 - max(other.width / other.null_width for other in others)
+        chance = best.null_width / best.width
+        rival = max(other.score for other in others) / best.score
+        return max(0.0, 1.0 - max(chance, rival))
 
     def __repr__(self) -> str:
         return (

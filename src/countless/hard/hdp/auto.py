@@ -71,7 +71,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
         For the penalty path.
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
-    path = path_of(rows.home, int(random.randint(2**31 - 1)))
+    path = path_of(rows.home)
     if path.n_clusters > 1 and path.confidence >= CLEAR:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)

@@ -117,7 +117,7 @@ def _one_data_set(X, penalties, tol, random, n_jobs, settings):
     start = None
     with open_grouped(X, None, n_jobs) as rows:
         if penalties is None:
-            path = path_of(rows.home, int(random.randint(2**31 - 1)))
+            path = path_of(rows.home)
             penalties = HDPPenalties(path.penalty / 2, path.penalty / 2)
             start = path.labels_at(path.penalty)
         found = dp_means(rows.home, sum(penalties), start=start, tol=tol, **settings)

@@ -27,7 +27,7 @@ from countless.hard.kernel.matrix import (
     scale_of,
 )
 from countless.hard.kernel.null import ANY_ROWS, clouds_through
-from countless.hard.kernel.path import CloudHeights
+from countless.hard.kernel.path import KernelClouds
 from countless.hard.parameters import (
     check_counts,
     check_flags,
@@ -117,7 +117,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         parameters = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
         return KernelFunction(self.kernel, parameters | (self.kernel_params or {}))
 
-    def _clouds(self, weight: np.ndarray) -> CloudHeights | None:
+    def _clouds(self, weight: np.ndarray) -> KernelClouds | None:
         """Return what tells how structureless rows look through the kernel, if anything does."""
         if callable(self.kernel) or self.kernel not in ANY_ROWS:
             return None

@@ -232,8 +232,7 @@ class KernelDPMeans(KernelEstimator):
         """Return the penalty and, where the path found it, the labels to start from."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None
-        seed = int(random.randint(2**31 - 1))
-        self.path_ = kernel_penalty_path(table, seed, self._clouds(table.weight))
+        self.path_ = kernel_penalty_path(table, self._clouds(table.weight))
         if self.refine:
             return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
         return kernel_farthest_first(table, self.path_.n_clusters), None

@@ -8,7 +8,6 @@ clusters (Kulis and Jordan 2012, sections 4 and 5.2).
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
@@ -223,8 +222,7 @@ class KernelHDPMeans(KernelEstimator):
         """Return the penalties and, where the path found them, the labels to start from."""
         if not isinstance(self.local_penalty, str):
             return Prices(float(self.global_penalty), float(self.local_penalty)), None
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.path_ = kernel_penalty_path(table, seed, self._clouds(table.weight))
+        self.path_ = kernel_penalty_path(table, self._clouds(table.weight))
         if not self.refine:
             half = kernel_farthest_first(table, self.path_.n_clusters) / 2
             return Prices(half, half), None

@@ -8,20 +8,18 @@ through the kernel before they go through the tree.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
+from countless.hard.divergence import get_divergence
 from countless.hard.kernel.matrix import KernelFunction
+from countless.hard.kernel.path import coordinates
+from countless.hard.levels import Points
 from countless.hard.micro import sample_positions
-from countless.hard.structureless import (
-    Structureless,
-    clouds_like,
-    compactness_curve,
-    plateau_widths,
-    typical,
-)
+from countless.hard.null_reference import SEED, rows_like
+from countless.hard.structureless import NEGLIGIBLE
 
 # Kernels that take any rows: clouds reach beyond the data, and a callable may not like that.
 ANY_ROWS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine")
@@ -30,9 +28,9 @@ SHOWN = 1000
 
 
 def clouds_through(
-    function: KernelFunction, X, weight: np.ndarray, n_rows: float, seed: int
-) -> Structureless:
-    """Send clouds with the spread of X through a kernel and the tree.
+    function: KernelFunction, X, weight: np.ndarray, n_rows: float
+) -> Iterator[Iterator[Points]]:
+    """Send clouds with the spread of X through a kernel.
 
     Parameters
     ----------
@@ -42,23 +40,19 @@ def clouds_through(
     weight : ndarray of shape (n_samples,)
     n_rows : float
         Rows that the data stands for; clouds have as many points up to a limit.
-    seed : int
-        The same seed gives the same figures.
     """
-    shown = sample_positions(weight, SHOWN, seed)
+    shown = sample_positions(weight, SHOWN, SEED)
     sample = X[shown].toarray() if sp.issparse(X) else X[shown]
-    sample, share = sample.astype(np.float64), weight[shown] / weight[shown].sum()
-    clouds = clouds_like(sample, share, n_rows, seed)
-    return typical([[_figures(function.between(cloud)) for cloud in kind] for kind in clouds])
+    for kind in rows_like(sample.astype(np.float64), weight[shown], n_rows):
+        yield (_points(function.between(cloud)) for cloud in kind)
 
 
-def _figures(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return widths and compactness of a cloud up to a third of its points."""
-    length = np.diagonal(kernel)
-    squares = np.maximum(length[:, None] + length - 2 * kernel, 0.0)
-    np.fill_diagonal(squares, 0.0)
-    distance = squareform(np.sqrt((squares + squares.T) / 2), checks=False)
-    height = linkage(distance, "ward")[::-1, 2] ** 2 / 2
-    cost = np.cumsum(height[::-1])[::-1]
-    last = max(2, len(kernel) // 3)
-    return plateau_widths(height[:last]), compactness_curve(cost[:last], len(kernel))
+def _points(kernel: np.ndarray) -> Points:
+    """Return points with these inner products; directions of little variance are rows' own cost."""
+    n_points = len(kernel)
+    points = coordinates(kernel, np.full(n_points, 1 / n_points))
+    squares = np.square(points).sum(axis=0)
+    kept = squares > NEGLIGIBLE * squares.max()
+    within = float(squares[~kept].sum())
+    ones = np.ones(n_points)
+    return Points(points[:, kept], ones, get_divergence("sqeuclidean"), within)

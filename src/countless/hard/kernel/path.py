@@ -7,12 +7,13 @@ back into a Euclidean space by their inner products, and handed to the path of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from countless.hard.divergence import get_divergence
 from countless.hard.kernel.clusters import KernelClusters, KernelTable, Prices
+from countless.hard.levels import Points, Resolution
 from countless.hard.micro import (
     FEW_ROWS,
     PASSES,
@@ -21,11 +22,10 @@ from countless.hard.micro import (
     how_many,
     sample_positions,
 )
-from countless.hard.penalty import PenaltyPath, _judge, _smallest_step
-from countless.hard.structureless import Structureless, compactness_curve, null_widths
-from countless.hard.ward import ward_tree
+from countless.hard.null_reference import SEED, NullReference, clouds_like, null_reference
+from countless.hard.penalty import PenaltyPath, path_of_items
 
-CloudHeights = Callable[[float, int], Structureless]
+KernelClouds = Callable[[float], Iterable[Iterable[Points]]]
 
 # Squared distances below this many roundings of the largest squared length are those of equal rows.
 EQUAL_ROUNDINGS = 64
@@ -33,42 +33,36 @@ EQUAL_ROUNDINGS = 64
 SHOWN = 1000
 
 
-def kernel_penalty_path(
-    table: KernelTable, seed: int, cloud_heights: CloudHeights | None = None
-) -> PenaltyPath:
+def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) -> PenaltyPath:
     """Find what every penalty gives in feature space, and the plateau that stands out.
 
-    Plateaus are judged against what structureless rows show through the same kernel where
-    ``cloud_heights`` can say, else against clouds with the rows' spread in feature space.
+    Plateaus are judged by clouds that are sent through the same kernel where ``clouds`` draws them,
+    else by clouds with the rows' spread in feature space.
     """
     few = table.n_rows <= FEW_ROWS
-    labels = distinct_rows(table) if few else micro_clusters(table, seed)
+    labels = distinct_rows(table) if few else micro_clusters(table, SEED)
     items = KernelClusters(table, Prices(0.0), labels)
     share = items.weight / items.weight.sum()
     mean = coordinates(items.products() / np.outer(items.weight, items.weight), share)
-    shown = sample_positions(table.weight, SHOWN, seed)
-    sample_weight = table.weight[shown]
-    sample = coordinates(
-        table.kernel[np.ix_(shown, shown)].astype(np.float64), sample_weight / sample_weight.sum()
-    )
     within = items.cost
     if few or within <= _equal(table) * table.weight.sum():
         within = 0.0
+    shown = sample_positions(table.weight, SHOWN, SEED)
+    weight = table.weight[shown]
+    products = table.kernel[np.ix_(shown, shown)].astype(np.float64)
+    sample = coordinates(products, weight / weight.sum())
     total = items.weight[:, None] * mean
     origin = np.zeros(mean.shape[1])
-    micro = MicroClusters(items.labels, items.weight, total, origin, within, sample, sample_weight)
-    measure = get_divergence("sqeuclidean")
-    tree = ward_tree(micro.weight, micro.total, measure)
-    widths, null = _judge(micro, tree, measure, seed)
-    if cloud_heights is not None and len(widths):
-        n_rows = max(micro.weight.sum(), tree.n_items)
-        repeated = within == 0 and n_rows > tree.n_items
-        # Rows that are equal are taken as spread over half the step to the next, as `_judge` does.
-        spread = n_rows * _smallest_step(micro, tree) / 48 if repeated else 0.0
-        cost = within + spread + np.append(np.cumsum(tree.cost)[::-1], 0.0)
-        compactness = compactness_curve(cost[: len(widths) + 1], n_rows)
-        null = null_widths(cloud_heights(n_rows, seed), compactness, n_rows)
-    return PenaltyPath(micro.labels, tree, within, widths, null)
+    micro = MicroClusters(items.labels, items.weight, total, origin, within, sample, weight)
+    euclidean = get_divergence("sqeuclidean")
+
+    def reference(n_rows: float, resolution: Resolution) -> NullReference:
+        if clouds is not None:
+            return null_reference(clouds(n_rows), resolution)
+        center = np.zeros(sample.shape[1])
+        return null_reference(clouds_like(sample, weight, center, euclidean, n_rows), resolution)
+
+    return path_of_items(micro, euclidean, reference)
 
 
 def coordinates(products: np.ndarray, share: np.ndarray) -> np.ndarray:
