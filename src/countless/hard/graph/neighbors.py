@@ -24,8 +24,8 @@ from countless.hard.graph.moves import Clusters, Graph
 from countless.hard.spectral.necks import DEVIATIONS, LEAST_DEPTH, Necks, merge_pieces
 
 # Degrees end abruptly: at the least (or most) there are so many nodes, as a count and as a share,
-# and at least half as many as one step further in. Tails of other graphs thin out.
-END_NODES, END_SHARE = 5, 1 / 200
+# and at least this share of those one step further in. Tails of other graphs thin out.
+END_NODES, END_SHARE, END_RATIO = 5, 1 / 200, 1 / 4
 # The least share of links to neighbours that are mutual. Graphs that grow by attaching nodes have a
 # least degree too, but hardly a link is mutual there. In 50 dimensions 0.3 are.
 LEAST_MUTUAL = 0.1
@@ -37,6 +37,8 @@ MOST_SAMPLED = 2000
 # Clouds: dimensions to choose from, how many of each kind, and nodes at least and per neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
 N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 10, 500, 10
+# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small.
+ELONGATION = 4.0
 # More neighbours make chance's necks shallower still; clouds have no more than this.
 MOST_NEIGHBORS = 100
 
@@ -101,12 +103,12 @@ def _ends(degree: np.ndarray) -> tuple[int, bool] | None:
     enough = max(END_NODES, END_SHARE * len(degree))
     beyond_least = count[least + 1] if least < most else 0
     if (
-        count[least] >= max(enough, beyond_least / 2)
+        count[least] >= max(enough, END_RATIO * beyond_least)
         and least > 1
         and mean <= (2 - LEAST_MUTUAL) * least
     ):
         return least, False
-    if count[most] >= max(enough, count[most - 1] / 2) and mean >= LEAST_MUTUAL * most:
+    if count[most] >= max(enough, END_RATIO * count[most - 1]) and mean >= LEAST_MUTUAL * most:
         return most, True
     return None
 
@@ -221,6 +223,7 @@ def _cloud_graph(
     """Return the neighbour graph of a cloud without clusters."""
     shape = (max(CLOUD_NODES, NODES_A_NEIGHBOR * n_neighbors), dimension)
     cloud = random.standard_normal(shape) if kind == "bell" else random.uniform(size=shape)
+    cloud[:, 0] *= ELONGATION
     near = kneighbors_graph(cloud, n_neighbors)
     links = sp.csr_array(near.minimum(near.T) if mutual else near.maximum(near.T))
     links.eliminate_zeros()
