@@ -34,11 +34,14 @@ LEAST_MUTUAL = 0.1
 MORE_THAN_DEGREES, MOST_CLUSTERING = 1.2, 0.8
 # Nodes from which that share is read.
 MOST_SAMPLED = 2000
-# Clouds: dimensions to choose from, how many of each kind, and nodes at least and per neighbour.
+# Clouds: dimensions to choose from, how many of each kind, and nodes at most, unless that is less
+# than so many for a neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
 N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 10, 500, 10
-# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small.
-ELONGATION = 4.0
+# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small. With 1,
+# 16 % of structureless clouds in 2 to 10 dimensions were cut (bars and cigars, six times as long as
+# wide, most often); with 3, 2 of 360 (round, skewed, heavy-tailed and long ones).
+ELONGATION = 3.0
 # More neighbours make chance's necks shallower still; clouds have no more than this.
 MOST_NEIGHBORS = 100
 
@@ -46,6 +49,7 @@ MOST_NEIGHBORS = 100
 class Neighborhoods(NamedTuple):
     """How the links of a neighbour graph were made."""
 
+    n_nodes: int
     n_neighbors: int
     mutual: bool  # only links that both ends have among their nearest
     clustering: float  # the mean share of a node's pairs of neighbours that are linked
@@ -69,8 +73,8 @@ def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
     >>> from countless.hard.graph.input import build_graph
     >>> points = np.random.default_rng(0).normal(size=(300, 2))
     >>> near = kneighbors_graph(points, 10)
-    >>> find_neighborhoods(build_graph(sp.csr_array(near.maximum(near.T)), "ratio", None)[0])[:2]
-    (10, False)
+    >>> find_neighborhoods(build_graph(sp.csr_array(near.maximum(near.T)), "ratio", None)[0])[:3]
+    (300, 10, False)
     """
     degree = np.diff(graph.indptr)
     ends = _ends(degree)
@@ -81,7 +85,7 @@ def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
     mean = degree.mean()
     by_degrees = (np.mean(degree.astype(float) ** 2) - mean) ** 2 / (len(degree) * mean**3)
     if MORE_THAN_DEGREES * by_degrees <= clustering <= MOST_CLUSTERING:
-        return Neighborhoods(n_neighbors, mutual, clustering)
+        return Neighborhoods(graph.n_nodes, n_neighbors, mutual, clustering)
     return None
 
 
@@ -93,7 +97,7 @@ def assume_neighborhoods(graph: Graph) -> Neighborhoods:
     """
     degree = np.diff(graph.indptr)
     n_neighbors, mutual = _ends(degree) or (int(np.median(degree)), False)
-    return Neighborhoods(n_neighbors, mutual, mean_clustering(graph))
+    return Neighborhoods(graph.n_nodes, n_neighbors, mutual, mean_clustering(graph))
 
 
 def _ends(degree: np.ndarray) -> tuple[int, bool] | None:
@@ -179,36 +183,37 @@ def null_depth(near: Neighborhoods) -> float:
 
     Examples
     --------
-    >>> plane, space = (null_depth(Neighborhoods(15, False, c)) for c in (0.58, 0.44))
+    >>> plane, space = (null_depth(Neighborhoods(400, 15, False, c)) for c in (0.58, 0.44))
     >>> bool(plane > space)
     True
     """
     n_neighbors = min(near.n_neighbors, MOST_NEIGHBORS)
-    clouds = _clustering_of_clouds(n_neighbors, near.mutual)
+    n_nodes = max(min(near.n_nodes, CLOUD_NODES), NODES_A_NEIGHBOR * n_neighbors)
+    clouds = _clustering_of_clouds(n_nodes, n_neighbors, near.mutual)
     dimension = DIMENSIONS[int(np.argmin(np.abs(clouds - near.clustering)))]
-    return _null_depth_in(n_neighbors, near.mutual, dimension)
+    return _null_depth_in(n_nodes, n_neighbors, near.mutual, dimension)
 
 
 @cache
-def _clustering_of_clouds(n_neighbors: int, mutual: bool) -> np.ndarray:
+def _clustering_of_clouds(n_nodes: int, n_neighbors: int, mutual: bool) -> np.ndarray:
     """Return the mean clustering of neighbour graphs of a bell and a box in each dimension."""
     random = np.random.default_rng(0)
     found = []
     for dimension in DIMENSIONS:
-        graphs = [_cloud_graph(kind, n_neighbors, mutual, dimension, random) for kind in KINDS]
+        shape = (n_nodes, dimension)
+        graphs = [_cloud_graph(kind, shape, n_neighbors, mutual, random) for kind in KINDS]
         found.append(np.mean([mean_clustering(graph) for graph in graphs]))
     return np.array(found)
 
 
 @cache
-def _null_depth_in(n_neighbors: int, mutual: bool, dimension: int) -> float:
-    """Simulate once for each number of neighbours: nothing else about a graph is needed."""
+def _null_depth_in(n_nodes: int, n_neighbors: int, mutual: bool, dimension: int) -> float:
+    """Simulate clouds, with a fixed seed and once for all graphs of the kind."""
     random = np.random.default_rng(0)
+    shape = (n_nodes, dimension)
     found = [LEAST_DEPTH]
     for kind in KINDS:
-        graphs = (
-            _cloud_graph(kind, n_neighbors, mutual, dimension, random) for _ in range(N_CLOUDS)
-        )
+        graphs = (_cloud_graph(kind, shape, n_neighbors, mutual, random) for _ in range(N_CLOUDS))
         depths = [merge_pieces(_presence(graph)).depths.max(initial=0.0) for graph in graphs]
         found.append(np.mean(depths) + DEVIATIONS * np.std(depths, ddof=1))
     return float(max(found))
@@ -218,10 +223,9 @@ KINDS = ("bell", "box")
 
 
 def _cloud_graph(
-    kind: str, n_neighbors: int, mutual: bool, dimension: int, random: np.random.Generator
+    kind: str, shape: tuple[int, int], n_neighbors: int, mutual: bool, random: np.random.Generator
 ) -> Graph:
     """Return the neighbour graph of a cloud without clusters."""
-    shape = (max(CLOUD_NODES, NODES_A_NEIGHBOR * n_neighbors), dimension)
     cloud = random.standard_normal(shape) if kind == "bell" else random.uniform(size=shape)
     cloud[:, 0] *= ELONGATION
     near = kneighbors_graph(cloud, n_neighbors)

@@ -17,7 +17,6 @@ from countless.hard.graph.neighbors import (
     neck_corners,
 )
 from countless.hard.penalty import Plateau
-from countless.hard.spectral.necks import Necks
 
 NULLS = ("auto", "degrees", "neighbors")
 
