@@ -158,15 +158,15 @@ def test_cell_types_are_found_whatever_the_batches(seed):
         assert adjusted_rand_score(truth, model.labels_) > 0.95
 
 
-def test_clusters_of_unequal_sizes_are_parted():
-    # At no single penalty are both left whole: halving the large one costs less than the neck.
+def test_a_small_cluster_beside_a_large_one_is_parted():
     random = np.random.default_rng(0)
     X = random.normal(size=(2100, 2))
-    X[2000:] = 0.2 * X[2000:] + [4.5, 0.0]
-    truth = np.arange(2100) >= 2000
-    model = GraphDPMeans(random_state=0).fit(near_graph(X, 10))
+    X[2000:] = 0.3 * X[2000:] + [3.6, 0.0]
+    links = near_graph(X, 10)
+    assert connected_components(links, directed=False)[0] == 1
+    model = GraphDPMeans(random_state=0).fit(links)
     assert model.n_clusters_ == 2
-    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    assert adjusted_rand_score(np.arange(2100) >= 2000, model.labels_) > 0.95
 
 
 def test_the_seed_decides_nothing():

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import NearestNeighbors
 
 from countless.hard.graph.corners import Corner, hull_of
 from countless.hard.graph.moves import Clusters, Graph
@@ -37,11 +37,14 @@ MOST_SAMPLED = 2000
 # Clouds: dimensions to choose from, how many of each kind, and nodes at most, unless that is less
 # than so many for a neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
-N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 10, 500, 10
-# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small. With 1,
-# 16 % of structureless clouds in 2 to 10 dimensions were cut (bars and cigars, six times as long as
-# wide, most often); with 3, 2 of 360 (round, skewed, heavy-tailed and long ones).
-ELONGATION = 3.0
+N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 20, 500, 10
+# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small. Round
+# ones let 16 % of structureless clouds in 2 to 10 dimensions be cut (most often bars and cigars six
+# times as long as wide), these 1 of 360 (round, skewed, heavy-tailed and long ones).
+ELONGATION = 4.0
+# The highest dimension is taken whose clouds have as much clustering, up to this much: that is how
+# far clouds of one dimension differ. Strips have more than clouds in the plane, and count as lines.
+CLUSTERING_SLACK = 0.02
 # More neighbours make chance's necks shallower still; clouds have no more than this.
 MOST_NEIGHBORS = 100
 
@@ -70,6 +73,7 @@ def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.neighbors import kneighbors_graph
     >>> from countless.hard.graph.input import build_graph
     >>> points = np.random.default_rng(0).normal(size=(300, 2))
     >>> near = kneighbors_graph(points, 10)
@@ -190,7 +194,14 @@ def null_depth(near: Neighborhoods) -> float:
     n_neighbors = min(near.n_neighbors, MOST_NEIGHBORS)
     n_nodes = max(min(near.n_nodes, CLOUD_NODES), NODES_A_NEIGHBOR * n_neighbors)
     clouds = _clustering_of_clouds(n_nodes, n_neighbors, near.mutual)
-    dimension = DIMENSIONS[int(np.argmin(np.abs(clouds - near.clustering)))]
+    dimension = max(
+        (
+            d
+            for d, c in zip(DIMENSIONS, clouds, strict=True)
+            if c + CLUSTERING_SLACK >= near.clustering
+        ),
+        default=DIMENSIONS[0],
+    )
     return _null_depth_in(n_nodes, n_neighbors, near.mutual, dimension)
 
 
@@ -228,7 +239,8 @@ def _cloud_graph(
     """Return the neighbour graph of a cloud without clusters."""
     cloud = random.standard_normal(shape) if kind == "bell" else random.uniform(size=shape)
     cloud[:, 0] *= ELONGATION
-    near = kneighbors_graph(cloud, n_neighbors)
+    search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="kd_tree")
+    near = search.fit(cloud).kneighbors_graph()
     links = sp.csr_array(near.minimum(near.T) if mutual else near.maximum(near.T))
     links.eliminate_zeros()
     linked = np.diff(links.indptr) > 0
