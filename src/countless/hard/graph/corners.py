@@ -48,7 +48,8 @@ class Steps(NamedTuple):
 def steps(corners: list[Corner], unit: float) -> Steps:
     """Return the prices, as shares of the unit, between which each clustering is best."""
     slopes = np.array([_slope(few, many) for few, many in pairwise(corners)])
-    ends = np.concatenate([[1.0], 1 - slopes / unit, [SHARES[-1]]])
+    ends = np.concatenate([[1.0], 1 - slopes / unit])
+    ends = np.append(ends, min(ends[-1], SHARES[-1]))
     return Steps(np.array([corner.n_clusters for corner in corners]), ends[1:], ends[:-1])
 
 
@@ -69,7 +70,7 @@ def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
                 labels = clusters.compact()
                 best[k] = Corner(k, cut, labels if fine else labels[group], group)
     n_whole, whole = connected_components(_as_matrix(graph), directed=False)
-    hull = _hull([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
+    hull = hull_of([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
     most = (1 - SHARES[-1]) * unit  # what a cluster may add to the cut at the lowest price
     return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
 
@@ -98,7 +99,7 @@ def _resolutions(graph: Graph) -> tuple[float, ...]:
     return (max(RESOLUTIONS[1], finest),)
 
 
-def _hull(points: list[Corner]) -> list[Corner]:
+def hull_of(points: list[Corner]) -> list[Corner]:
     """Keep the clusterings that are best at some price: the corners of the lower hull."""
     hull = points[:1]
     for point in points[1:]:

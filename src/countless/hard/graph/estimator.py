@@ -42,7 +42,7 @@ from countless.hard.graph.input import (
     check_node_weight,
 )
 from countless.hard.graph.moves import Clusters, Graph, Partition, lower_objective
-from countless.hard.graph.path import graph_path, spread_labels
+from countless.hard.graph.path import NULLS, NeckPath, graph_path, spread_labels
 from countless.hard.parameters import check_counts, check_flags, check_tol, is_auto
 from countless.kernels.graph import kernel_pass
 
@@ -134,15 +134,25 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         cut, and between minus the mean degree and 0 for the ratio cut (minus the links to other
         nodes over the node weights, in general). From 0 on the answer is one cluster; nearer the
         lower end clusters are pairs and triples. 'auto' takes it from the plateau of `path_` that
-        stands out from random graphs with the same degrees.
+        stands out from the null reference (see ``null``).
     cut : {'normalized', 'ratio'}, default='normalized'
         Whether links to other clusters are divided by the degree of a cluster or by its size.
     refine : bool, default=True
         Move nodes, parts of clusters and whole clusters as long as that lowers the objective. False
         is the batch algorithm of the paper, kernel DP-means from one cluster or from ``init``;
         from one cluster it opens no other at useful penalties of the normalised cut.
-    symmetrize : bool, default=False
-        Take the mean of both directions of a directed graph, which is an error otherwise.
+    symmetrize : 'auto' or bool, default='auto'
+        Whether to take the mean of both directions of a directed graph, which is an error
+        otherwise. 'auto' does so where every node has the same number of links out, two at least:
+        a graph of nearest neighbours, as `sklearn.neighbors.kneighbors_graph` returns it.
+    null : {'auto', 'degrees', 'neighbors'}, default='auto'
+        What ``penalty='auto'`` compares the graph with. 'degrees' are random graphs with the same
+        degrees. They have no triangles, so that any graph that was built from points looks
+        clustered beside them. 'neighbors' are neighbour graphs of clouds without clusters, with as
+        many neighbours and the same local dimension: then clusters are parted by necks of the graph
+        that are deeper than theirs, and a component without such a neck is not cut. 'auto' takes
+        'neighbors' where the degrees end as abruptly, and pairs of neighbours are as often linked,
+        as in a graph of nearest neighbours; of graphs of all points within a radius it cannot tell.
     init : array-like of shape (n_nodes,), optional
         A label for each node to start from, with a given penalty.
     n_init : int, default=1
@@ -155,7 +165,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
         Decides the order in which nodes are visited; 'auto' compares with the same random graphs
-        whatever it is.
+        whatever it is, and the clusters of a neighbour graph do not depend on it.
 
     Attributes
     ----------
@@ -167,9 +177,10 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The cut, without the penalty.
     penalty_ : float
         The penalty used.
-    path_ : GraphPath
+    path_ : GraphPath or NeckPath
         The path that ``penalty='auto'`` chose from; its ``confidence`` says how sure the number of
-        clusters is.
+        clusters is. The path of a neighbour graph, a `NeckPath`, has only clusterings that are
+        parted by deep necks; a fit with its penalty given may cut more.
     objective_ : float
         The cut plus the penalty for each cluster.
     objective_history_ : ndarray
@@ -207,7 +218,8 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         *,
         cut="normalized",
         refine=True,
-        symmetrize=False,
+        symmetrize="auto",
+        null="auto",
         init=None,
         n_init=1,
         max_iter=100,
@@ -218,6 +230,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.cut = cut
         self.refine = refine
         self.symmetrize = symmetrize
+        self.null = null
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -231,7 +244,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : sparse matrix or array of shape (n_nodes, n_nodes), networkx or igraph graph
-            The weights of the links, none negative; a symmetric matrix unless ``symmetrize``.
+            The weights of the links, none negative; symmetric, or see ``symmetrize``.
         y : ignored
         node_weight : array-like of shape (n_nodes,), optional
             The sizes of the nodes, for the ratio cut.
@@ -265,7 +278,12 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if self.cut not in CUTS:
             known = ", ".join(repr(cut) for cut in CUTS)
             raise ValueError(f"cut must be one of {known}; got {self.cut!r}")
-        check_flags(self, "refine", "symmetrize")
+        if self.null not in NULLS:
+            known = ", ".join(repr(null) for null in NULLS)
+            raise ValueError(f"null must be one of {known}; got {self.null!r}")
+        check_flags(self, "refine")
+        if not is_auto(self.symmetrize) and not isinstance(self.symmetrize, bool | np.bool_):
+            raise ValueError(f"symmetrize must be 'auto', True or False; got {self.symmetrize!r}")
         check_counts(self, "n_init", "max_iter")
         check_tol(self)
         if self.init is not None and auto:
@@ -286,7 +304,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Return the penalty and, where the path found it, the clusters to start from."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), start
-        self.path_ = graph_path(graph, linked, random)
+        self.path_ = graph_path(graph, linked, random, self.null)
         penalty = self.path_.penalty
         if not self.refine:
             return penalty, None
@@ -301,6 +319,13 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if not self.refine:
             whole = np.zeros(graph.n_nodes, dtype=np.int32) if start is None else start[0]
             return kernel_dp_means(graph, penalty, whole, max_iter=self.max_iter, on_pass=on_pass)
+        if is_auto(self.penalty) and isinstance(self.path_, NeckPath):
+            # Its clusters are as the necks have them: single moves have been made, and splits that
+            # would lower the objective lack a neck.
+            clusters = Clusters(graph, start[0])
+            history = [clusters.objective(penalty)]
+            on_pass(history[0], clusters.n_clusters)
+            return Partition(start[0], clusters.cut(), clusters.n_clusters, history, True)
         tol = self.tol
         if tol is None:
             tol = 0.0 if len(graph.links) <= SMALL_LINKS else LARGE_GRAPH_TOL

@@ -12,10 +12,12 @@ from countless.hard.graph.moves import Graph
 CUTS = ("normalized", "ratio")
 # Weights of both directions may differ by so small a share: rounding.
 SAME_WEIGHT = 1e-6
+# A graph in which every node has one link out may be anything, such as who answers to whom.
+LEAST_NEAREST = 2
 SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
 
 
-def as_matrix(graph: Any, symmetrize: bool) -> Any:
+def as_matrix(graph: Any, symmetrize: bool | str) -> Any:
     """Return the adjacency matrix of a networkx or igraph graph; anything else as it is.
 
     An edge weighs what its attribute ``weight`` says, or 1; parallel edges add up.
@@ -30,7 +32,7 @@ def as_matrix(graph: Any, symmetrize: bool) -> Any:
     if package not in ("networkx", "igraph") or isinstance(graph, type):
         return graph
     directed = graph.is_directed()
-    if directed and not symmetrize:
+    if directed and symmetrize is False:
         raise ValueError(f"the graph is directed; {SYMMETRIZE}")
     if package == "networkx":
         import networkx
@@ -48,8 +50,11 @@ def as_matrix(graph: Any, symmetrize: bool) -> Any:
     return (one_way + back).tocsr()
 
 
-def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
-    """Return a symmetric adjacency matrix without stored zeros, or name the edge that is wrong."""
+def check_links(matrix: Any, symmetrize: bool | str) -> sp.csr_array:
+    """Return a symmetric adjacency matrix without stored zeros, or name the edge that is wrong.
+
+    With 'auto' a directed graph is made symmetric if it links each node to its nearest neighbours.
+    """
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"an adjacency matrix must be square; got {matrix.shape[0]} rows and "
@@ -68,10 +73,12 @@ def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
         )
     links.eliminate_zeros()
     back = links.T.tocsr()
-    if symmetrize:
+    if symmetrize is True:
         return ((links + back) / 2).tocsr()
     same = np.array_equal(links.indptr, back.indptr) and np.array_equal(links.indices, back.indices)
     if not same or not np.allclose(links.data, back.data, rtol=SAME_WEIGHT, atol=0.0):
+        if symmetrize == "auto" and links_to_nearest(links):
+            return ((links + back) / 2).tocsr()
         difference = abs(links - back).tocsr()
         a, b = _ends(difference, int(difference.data.argmax()))
         raise ValueError(
@@ -79,6 +86,19 @@ def check_links(matrix: Any, symmetrize: bool) -> sp.csr_array:
             f"the one back {back[a, b]:g}; {SYMMETRIZE}"
         )
     return links
+
+
+def links_to_nearest(links: sp.csr_array) -> bool:
+    """Tell whether all nodes have the same number of links to others, two at least.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import kneighbors_graph
+    >>> links_to_nearest(sp.csr_array(kneighbors_graph([[0.0], [1.0], [2.0], [4.0], [8.0]], 2)))
+    True
+    """
+    out = np.diff(links.indptr) - (links.diagonal() != 0)
+    return bool(len(out)) and bool(out[0] >= LEAST_NEAREST) and bool((out == out[0]).all())
 
 
 def _ends(links: sp.csr_array, place: int) -> tuple[int, int]:

@@ -10,7 +10,15 @@ from countless._labels import number_by_appearance
 from countless.hard.graph.chance import NO_CHANCE, Chance, random_chance
 from countless.hard.graph.corners import Corner, find_corners, steps
 from countless.hard.graph.moves import Graph
+from countless.hard.graph.neighbors import (
+    Neighborhoods,
+    assume_neighborhoods,
+    find_neighborhoods,
+    neck_corners,
+)
 from countless.hard.penalty import Plateau
+
+NULLS = ("auto", "degrees", "neighbors")
 
 
 class GraphPath:
@@ -129,6 +137,48 @@ class GraphPath:
         return self._corners[int(np.count_nonzero(self._steps.low[:-1] > price))]
 
 
+class NeckPath(GraphPath):
+    """What every penalty gives in a neighbour graph, of clusters that are parted by deep necks.
+
+    Attributes
+    ----------
+    plateaus : list of Plateau
+        The chosen one, which has most clusters, then the others by score. The width of each is the
+        depth of its shallowest neck, and the null width what necks of clouds without clusters
+        seldom exceed. One cluster for each component has no neck: its score is what the deepest of
+        the necks that are not deep enough lacks.
+    confidence : float
+        From 0 (a neck as deep as chance makes them) to 1: how much the shallowest neck that is cut,
+        or else the deepest that is not, differs from the null depth.
+    necks : Necks
+        The depths of all necks, and the null depth.
+    neighborhoods : Neighborhoods
+        The number of neighbours that the graph was built with, and whether links are mutual.
+    """
+
+    def __init__(self, graph: Graph, near: Neighborhoods, linked: np.ndarray):
+        corners, self._depths, self.necks = neck_corners(graph, near)
+        self.neighborhoods = near
+        super().__init__(corners, graph.unit, NO_CHANCE, linked)
+
+    @cached_property
+    def plateaus(self) -> list[Plateau]:
+        null = self.necks.null_depth
+        shallow = self.necks.depths[self.necks.depths <= null]
+        found = []
+        for count, low, high, depth in zip(*self._steps, self._depths, strict=True):
+            start, stop = ((float(end) - 1) * self.unit for end in (low, high))
+            lacking = null - float(shallow.max(initial=0.0))
+            score = depth - null if np.isfinite(depth) else lacking
+            width = null if np.isfinite(depth) else np.inf
+            found.append(Plateau(int(count) + self._n_alone, start, stop, depth, width, score))
+        return [found[-1], *sorted(found[:-1], key=lambda plateau: -plateau.score)]
+
+    @property
+    def confidence(self) -> float:
+        return self.necks.confidence
+
+
 def spread_labels(labels: np.ndarray, linked: np.ndarray) -> np.ndarray:
     """Return labels for all nodes, those without links alone, numbered by first appearance."""
     full = np.empty(len(linked), dtype=np.int64)
@@ -138,7 +188,9 @@ def spread_labels(labels: np.ndarray, linked: np.ndarray) -> np.ndarray:
     return number_by_appearance(full)[1]
 
 
-def graph_path(graph: Graph, linked: np.ndarray, random: np.random.RandomState) -> GraphPath:
+def graph_path(
+    graph: Graph, linked: np.ndarray, random: np.random.RandomState, null: str = "auto"
+) -> GraphPath:
     """Find what every penalty gives, and the plateau that stands out.
 
     Parameters
@@ -149,9 +201,17 @@ def graph_path(graph: Graph, linked: np.ndarray, random: np.random.RandomState) 
         Which nodes of the whole graph these are.
     random : RandomState
         The order of visits.
+    null : {'auto', 'degrees', 'neighbors'}
+        What the graph is compared with: random graphs with its degrees, or neighbour graphs of
+        clouds without clusters. 'auto' takes the latter where it looks as if built from points.
     """
     if not graph.n_nodes:
         return GraphPath([Corner(0, 0.0, np.empty(0, dtype=np.int32))], 1.0, NO_CHANCE, linked)
+    near = None
+    if null != "degrees":
+        near = find_neighborhoods(graph) if null == "auto" else assume_neighborhoods(graph)
+    if near is not None:
+        return NeckPath(graph, near, linked)
     corners = find_corners(graph, random)
     chance = random_chance(graph) if len(corners) > 1 else NO_CHANCE
     return GraphPath(corners, graph.unit, chance, linked)

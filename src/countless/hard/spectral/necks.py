@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from countless.hard.divergence import get_divergence
 from countless.hard.graph.moves import Clusters, Graph, dense_groups
@@ -40,6 +41,8 @@ N_CLOUDS, CLOUD_ROWS = 10, 500
 DEVIATIONS = 3.0
 # A neck narrows the cut by a quarter at least: in many dimensions clouds hardly have any.
 LEAST_DEPTH = float(np.log(4 / 3))
+# Below half of that the order of merges does not matter.
+SHALLOW = LEAST_DEPTH / 2
 # Rows whose neighbours' distances grow as in at most this many dimensions may lie along curves.
 CURVE_DIMENSION = 2.5
 # Rows from which the axes of the clouds are read.
@@ -118,6 +121,7 @@ def merge_pieces(affinity: Any) -> Merges:
     n = graph.n_nodes
     random = np.random.RandomState(0)
     n_pieces = int(np.clip(n // ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES))
+    n_pieces = max(n_pieces, connected_components(affinity, directed=False)[0])
     rows_a_group = max(ROWS_A_GROUP, 2 * n // MOST_NODES)
     group, coarse = dense_groups(graph, n / (2 * rows_a_group), random)
     tree = merge_tree(coarse, graph.unit)
@@ -132,7 +136,12 @@ def merge_pieces(affinity: Any) -> Merges:
 
 
 def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """Merge the linked pieces with the shallowest neck until none are linked."""
+    """Merge the linked pieces with the shallowest neck until none are linked.
+
+    The depth of a merge is the deepest so far. So below that, and below what can part clusters, any
+    neck will do: a merged piece first takes over the depths of its parts, and these are measured
+    again when they come up, or when no neck is known that does not raise the depth.
+    """
     n_pieces = int(labels.max()) + 1
     order = np.argsort(labels, kind="stable")
     members = dict(enumerate(np.split(order, np.cumsum(np.bincount(labels))[:-1])))
@@ -150,23 +159,44 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
     for a, b in np.unique(np.c_[source, labels[graph.neighbor]], axis=0).tolist():
         if a != b:
             beside[a].add(b)
-    heap = [(depth(a, b), a, b) for a in beside for b in sorted(beside[a]) if a < b]
+    known = {(a, b): depth(a, b) for a in beside for b in sorted(beside[a]) if a < b}
+    heap = [(measured, *pair, True) for pair, measured in known.items()]
     heapq.heapify(heap)
     pairs: list[tuple[int, int]] = []
     depths: list[float] = []
+    deepest = SHALLOW
     while heap:
-        shallowest, a, b = heapq.heappop(heap)
+        shallowest, a, b, is_measured = heapq.heappop(heap)
         if a not in members or b not in members:
             continue
+        if not is_measured:
+            shallowest = known[a, b] = depth(a, b)
+        if shallowest > deepest:
+            heap = [entry for entry in heap if entry[1] in members and entry[2] in members]
+            if is_measured and all(entry[3] for entry in heap):
+                deepest = shallowest
+            else:
+                if is_measured:  # the depth would rise: measure all the others first
+                    known |= {(c, d): depth(c, d) for _, c, d, done in heap if not done}
+                    heap = [(known[c, d], c, d, True) for _, c, d, _ in heap]
+                heap.append((shallowest, a, b, True))
+                heapq.heapify(heap)
+                continue
         merged = n_pieces + len(pairs)
         pairs.append((a, b))
-        depths.append(shallowest)
+        depths.append(max(shallowest, depths[-1]) if depths else shallowest)
         members[merged] = np.concatenate([members.pop(a), members.pop(b)])
         beside[merged] = (beside.pop(a) | beside.pop(b)) - {a, b}
         for other in sorted(beside[merged]):
+            before = (
+                known[min(part, other), max(part, other)]
+                for part in (a, b)
+                if part in beside[other]
+            )
+            known[other, merged] = min(before)
             beside[other] = (beside[other] - {a, b}) | {merged}
-            heapq.heappush(heap, (depth(other, merged), other, merged))
-    return pairs, np.maximum.accumulate(np.array(depths)) if depths else np.empty(0)
+            heapq.heappush(heap, (known[other, merged], other, merged, False))
+    return pairs, np.array(depths)
 
 
 def null_depth(X: np.ndarray, linked: Any) -> float:
