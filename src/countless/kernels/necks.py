@@ -2,7 +2,9 @@
 
 Nodes are ordered from one group to the other by a screened potential, and the weight of the links
 cut after each node is added up. Two clusters show a minimum between two maxima; a shape without
-clusters, whatever its form, shows one maximum.
+clusters, whatever its form, shows one maximum. The *depth* of a neck is the difference of the
+square roots of the lower maximum and of the minimum: the square root of a count has about the same
+spread whatever the count is (Anscombe, 1948), so that depths of thin and of wide necks compare.
 """
 
 import numpy as np
@@ -121,8 +123,9 @@ def neck_depth(
     max_steps,
     least_cut,  # added to every cut: what a single node may change
     least_nodes,  # on either side of the neck
+    least_ratio,  # of the lower maximum to the minimum, else there is no neck
 ):
-    """Return the log ratio of the lower maximum of the cut to the minimum between the two."""
+    """Return the depth of the deepest neck between two groups, 0 if there is none."""
     n = nodes.shape[0]
     start, to, weight = subgraph(indptr, neighbor, links, nodes, place)
     if start[n_first] == 0 or start[n_first] == start[n]:  # one group has no links at all
@@ -142,10 +145,11 @@ def neck_depth(
     for t in range(first, last + 1):
         largest = max(largest, cut[t])
         before[t] = largest
-    best, largest = 1.0, 0.0
+    best, largest = 0.0, 0.0
     for t in range(last, first - 1, -1):
         largest = max(largest, cut[t])
         if least_nodes <= t + 1 <= n - least_nodes:
-            ratio = (min(before[t], largest) + least_cut) / (cut[t] + least_cut)
-            best = max(best, ratio)
-    return np.log(best)
+            high, low = min(before[t], largest) + least_cut, cut[t] + least_cut
+            if high >= least_ratio * low:
+                best = max(best, np.sqrt(high) - np.sqrt(low))
+    return best
