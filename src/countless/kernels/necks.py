@@ -125,11 +125,14 @@ def neck_depth(
     least_nodes,  # on either side of the neck
     least_ratio,  # of the lower maximum to the minimum, else there is no neck
 ):
-    """Return the depth of the deepest neck between two groups, 0 if there is none."""
+    """Return the ratio of the narrowest neck between two groups, and the depth of the deepest.
+
+    These are 1 and 0 if there is none.
+    """
     n = nodes.shape[0]
     start, to, weight = subgraph(indptr, neighbor, links, nodes, place)
     if start[n_first] == 0 or start[n_first] == start[n]:  # one group has no links at all
-        return 0.0
+        return 1.0, 0.0
     x = screened_potential(start, to, weight, n_first, screening, max_steps)
     order = np.argsort(x, kind="mergesort")
     cut = cut_profile(start, to, weight, order)
@@ -145,11 +148,12 @@ def neck_depth(
     for t in range(first, last + 1):
         largest = max(largest, cut[t])
         before[t] = largest
-    best, largest = 0.0, 0.0
+    narrowest, deepest, largest = 1.0, 0.0, 0.0
     for t in range(last, first - 1, -1):
         largest = max(largest, cut[t])
         if least_nodes <= t + 1 <= n - least_nodes:
             high, low = min(before[t], largest) + least_cut, cut[t] + least_cut
+            narrowest = max(narrowest, high / low)
             if high >= least_ratio * low:
-                best = max(best, np.sqrt(high) - np.sqrt(low))
-    return best
+                deepest = max(deepest, np.sqrt(high) - np.sqrt(low))
+    return narrowest, deepest

@@ -2,9 +2,9 @@
 
 A plateau of the spectrum compares the worst link between clusters with the loosest cluster of all:
 clusters of unequal size or density, and long ones, have none. Necks compare neighbours only. The
-graph is split into many pieces, and pieces are merged, the shallowest neck first (see
-`countless.kernels.necks` for the depth of a neck): along a string, across a box or a bell the cut
-has no minimum but for chance, whatever the shape and the density.
+graph is split into many pieces, and pieces are merged, those first whose neck narrows the cut least
+(see `countless.kernels.necks`): along a string, across a box or a bell the cut has no minimum but
+for chance, whatever the shape and the density.
 
 How deep chance makes necks is read from clouds with the data's spread and skewness along its
 principal axes, and with its local dimension, sent through the same graph and the same merges. A
@@ -41,14 +41,15 @@ SCREENING, MAX_STEPS = 1e-2, 400
 LEAST_NODES = 5
 # A neck narrows the cut by a quarter at least: in many dimensions clouds hardly have any.
 LEAST_RATIO = 4 / 3
-# Clouds of each kind, and their rows at most.
-N_CLOUDS, CLOUD_ROWS = 16, 400
+# Clouds of each kind, and their rows at most; where values repeat, fewer that have more rows.
+N_CLOUDS, CLOUD_ROWS = 20, 400
+FEWEST_CLOUDS, MOST_SAMPLED = 5, 2000
 # The share of the deepest necks of clouds whose tail is fitted.
 TAIL = 0.1
 # The share of accepted necks that may be there by chance.
-FALSE_SHARE = 0.05
-# Rows from which the axes of the clouds are read, and neighbours that give the local dimension.
-MOST_SAMPLED, DIMENSION_NEIGHBORS = 2000, 10
+FALSE_SHARE = 0.03
+# Neighbours that give the local dimension.
+DIMENSION_NEIGHBORS = 10
 
 
 class Tail(NamedTuple):
@@ -88,16 +89,16 @@ class Merges(NamedTuple):
 
     pieces: np.ndarray  # (n,)
     pairs: list[tuple[int, int]]  # merge i makes piece ``n_pieces + i``
-    depths: np.ndarray  # running maximum: a merge is made when all before it are
+    depths: np.ndarray  # of each merge, or of the deepest merge inside it
 
     def labels_below(self, depth: float) -> np.ndarray:
         """Return the clusters after all merges up to a depth."""
         n_pieces = int(self.pieces.max()) + 1
-        n_merges = int(np.count_nonzero(self.depths <= depth))
-        parent = np.arange(n_pieces + n_merges)
-        for i, (a, b) in enumerate(self.pairs[:n_merges]):
-            parent[[a, b]] = n_pieces + i
-        for node in range(n_pieces + n_merges - 1, -1, -1):
+        parent = np.arange(n_pieces + len(self.pairs))
+        for i, (a, b) in enumerate(self.pairs):
+            if self.depths[i] <= depth:
+                parent[[a, b]] = n_pieces + i
+        for node in range(len(parent) - 1, -1, -1):
             parent[node] = parent[parent[node]]
         return np.unique(parent[self.pieces], return_inverse=True)[1]
 
@@ -118,7 +119,7 @@ def find_necks(affinity: Any, labels: np.ndarray, X: np.ndarray, linked: Any) ->
         Returns the symmetric neighbour graph of other rows, made in the same way.
     """
     merges = merge_pieces(within(affinity, connected_parts(affinity, labels)))
-    depths = merges.depths[::-1]
+    depths = np.sort(merges.depths)[::-1]
     null = accepted_depth(depths, chance_tails(X, linked))
     found = merges.labels_below(null)
     return Necks(found, int(found.max()) + 1, depths, null)
@@ -216,7 +217,7 @@ def spread_labels(affinity: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def merge_pieces(affinity: Any) -> Merges:
-    """Split a graph into pieces and merge them, the shallowest neck first.
+    """Split a graph into pieces and merge them, the widest neck first.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def merge_pieces(affinity: Any) -> Merges:
 
 
 def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """Merge the linked pieces with the shallowest neck until none are linked.
+    """Merge the linked pieces with the widest neck until none are linked.
 
     Only the most strongly linked partners of a piece are looked at while there are any.
     """
@@ -259,15 +260,16 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
     settings = (SCREENING, MAX_STEPS, least_cut, LEAST_NODES, LEAST_RATIO)
     between = _links_between(graph, labels, n_pieces)
 
-    def depth(a: int, b: int) -> float:
+    def neck(a: int, b: int) -> tuple[float, int, int, float]:
         nodes = np.concatenate([members[a], members[b]])
         rows = (graph.indptr, graph.neighbor, graph.links)
-        return float(neck_depth(*rows, nodes, len(members[a]), place, *settings))
+        ratio, depth = neck_depth(*rows, nodes, len(members[a]), place, *settings)
+        return ratio, a, b, depth
 
     def partners(a: int) -> list[int]:
         return heapq.nsmallest(MOST_PARTNERS, between[a], key=lambda b: (-between[a][b], b))
 
-    heap: list[tuple[float, int, int]] = []
+    heap: list[tuple[float, int, int, float]] = []
     pairs: list[tuple[int, int]] = []
     depths: list[float] = []
     while True:
@@ -277,12 +279,13 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
             linked = {(min(a, b), max(a, b)) for a in members for b in partners(a)}
             if not linked:
                 break
-            heap = [(depth(a, b), a, b) for a, b in sorted(linked)]
+            heap = [neck(a, b) for a, b in sorted(linked)]
             heapq.heapify(heap)
-        shallowest, a, b = heapq.heappop(heap)
+        _, a, b, depth = heapq.heappop(heap)
         merged = n_pieces + len(pairs)
         pairs.append((a, b))
-        depths.append(shallowest)
+        inside = [depths[piece - n_pieces] for piece in (a, b) if piece >= n_pieces]
+        depths.append(max([depth, *inside]))
         members[merged] = np.concatenate([members.pop(a), members.pop(b)])
         between[merged] = links = between.pop(a)
         for other, weight in between.pop(b).items():
@@ -293,8 +296,8 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
             between[other].pop(b, None)
             between[other][merged] = weight
         for other in partners(merged):
-            heapq.heappush(heap, (depth(other, merged), other, merged))
-    return pairs, np.maximum.accumulate(np.array(depths)) if depths else np.empty(0)
+            heapq.heappush(heap, neck(other, merged))
+    return pairs, np.array(depths)
 
 
 def _links_between(graph: Graph, labels: np.ndarray, n_pieces: int) -> dict[int, dict[int, float]]:
@@ -336,8 +339,9 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     n = min(len(X), CLOUD_ROWS)
     distinct = np.mean([len(np.unique(column)) for column in rows.T])
     if distinct < len(rows) / 2:
-        chosen = (random.permuted(rows, axis=0)[:n] for _ in range(N_CLOUDS))
-        return [list(chosen)]
+        # How many rows are equal depends on how many there are.
+        n_clouds = max(FEWEST_CLOUDS, N_CLOUDS * n // len(rows))
+        return [[random.permuted(rows, axis=0) for _ in range(n_clouds)]]
     scale = np.abs(rows).max()
     rows = rows / scale if scale > 0 else rows
     share = np.full(len(rows), 1 / len(rows))
