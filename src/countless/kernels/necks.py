@@ -44,6 +44,39 @@ def subgraph(indptr, neighbor, links, nodes, place):
 
 
 @njit(nogil=True, cache=True)
+def nodes_near(indptr, neighbor, group, other, place, limit):
+    """Return the nodes of another group nearest to a group, by links, up to a limit.
+
+    place holds -1 and is kept.
+    """
+    n = other.shape[0]
+    if n <= limit:
+        return other
+    for i in range(n):
+        place[other[i]] = -2
+    near = np.empty(limit, dtype=other.dtype)
+    end = 0
+    for i in range(group.shape[0]):
+        for e in range(indptr[group[i]], indptr[group[i] + 1]):
+            if place[neighbor[e]] == -2 and end < limit:
+                place[neighbor[e]] = -1
+                near[end] = neighbor[e]
+                end += 1
+    head = 0
+    while head < end < limit:
+        node = near[head]
+        head += 1
+        for e in range(indptr[node], indptr[node + 1]):
+            if place[neighbor[e]] == -2 and end < limit:
+                place[neighbor[e]] = -1
+                near[end] = neighbor[e]
+                end += 1
+    for i in range(n):
+        place[other[i]] = -1
+    return near[:end]
+
+
+@njit(nogil=True, cache=True)
 def screened_potential(start, to, weight, n_first, screening, max_steps):
     """Solve ``((1 + screening) D - W) x = D s`` by conjugate gradients; s is a contrast.
 

@@ -27,7 +27,7 @@ from countless.hard.divergence import get_divergence
 from countless.hard.graph.moves import Clusters, Graph, dense_groups
 from countless.hard.graph.tree import merge_tree
 from countless.hard.structureless import SKEWNESS, principal_axes
-from countless.kernels.necks import neck_depth
+from countless.kernels.necks import neck_depth, nodes_near
 
 # Rows of a piece on average, and pieces at least and at most.
 ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES = 30, 4, 200
@@ -35,12 +35,16 @@ ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES = 30, 4, 200
 ROWS_A_GROUP, MOST_NODES = 10, 4000
 # Pieces that are tried as partners of a piece: in the plane it has about six neighbours.
 MOST_PARTNERS = 8
+# Of the larger of two pieces, so many times the nodes of the smaller are looked at.
+REACH = 8
 # The potential reaches about ``1 / sqrt(screening)`` = 10 links beyond a border.
 SCREENING, MAX_STEPS = 1e-2, 400
 # Nodes on either side of a neck.
 LEAST_NODES = 5
 # A neck narrows the cut by a quarter at least: in many dimensions clouds hardly have any.
 LEAST_RATIO = 4 / 3
+# Three standard deviations of the difference of the square roots of two Poisson counts.
+LEAST_DEPTH = 3 / np.sqrt(2)
 # Clouds of each kind, and their rows at most; where values repeat, fewer that have more rows.
 N_CLOUDS, CLOUD_ROWS = 20, 400
 FEWEST_CLOUDS, MOST_SAMPLED = 5, 2000
@@ -60,7 +64,8 @@ class Tail(NamedTuple):
 
     def depth(self, share: float) -> float:
         """Return the depth that this share of the necks exceeds, for shares up to `TAIL`."""
-        return float(np.sqrt(self.start + self.scale * max(np.log(TAIL / share), 0.0)))
+        square = self.start + self.scale * max(np.log(TAIL / share), 0.0)
+        return max(LEAST_DEPTH, float(np.sqrt(square)))
 
 
 class Necks(NamedTuple):
@@ -68,7 +73,7 @@ class Necks(NamedTuple):
 
     labels: np.ndarray  # (n,)
     n_clusters: int
-    depths: np.ndarray  # of all merges, deepest first; the k-th ends k + 1 clusters a component
+    depths: np.ndarray  # of all merges, deepest first
     null_depth: float  # what a neck must exceed, given how many others do
 
     @property
@@ -88,19 +93,29 @@ class Merges(NamedTuple):
     """Pieces of a graph, and their merges in order."""
 
     pieces: np.ndarray  # (n,)
+    links: np.ndarray  # (n_pieces, n_pieces), the weight of the links between pieces
     pairs: list[tuple[int, int]]  # merge i makes piece ``n_pieces + i``
-    depths: np.ndarray  # of each merge, or of the deepest merge inside it
+    depths: np.ndarray  # (n_merges,)
 
     def labels_below(self, depth: float) -> np.ndarray:
-        """Return the clusters after all merges up to a depth."""
-        n_pieces = int(self.pieces.max()) + 1
-        parent = np.arange(n_pieces + len(self.pairs))
-        for i, (a, b) in enumerate(self.pairs):
-            if self.depths[i] <= depth:
-                parent[[a, b]] = n_pieces + i
-        for node in range(len(parent) - 1, -1, -1):
-            parent[node] = parent[parent[node]]
-        return np.unique(parent[self.pieces], return_inverse=True)[1]
+        """Return the clusters that deeper necks leave: each such neck makes one more.
+
+        Where a piece has been cut, what it merges with joins the part with the most links to it.
+        """
+        links = self.links.copy()
+        cluster = np.arange(len(links))
+        inside = [[piece] for piece in range(len(links))]
+        for (a, b), own in zip(self.pairs, self.depths, strict=True):
+            some, others = inside[a], inside[b]
+            if own <= depth:
+                strongest = int(links[np.ix_(some, others)].argmax())
+                kept, joined = some[strongest // len(others)], others[strongest % len(others)]
+                links[kept] += links[joined]
+                links[:, kept] += links[:, joined]
+                cluster[cluster == joined] = kept
+                others = [other for other in others if other != joined]
+            inside.append(some + others)
+        return np.unique(cluster[self.pieces], return_inverse=True)[1]
 
 
 def find_necks(affinity: Any, labels: np.ndarray, X: np.ndarray, linked: Any) -> Necks:
@@ -243,11 +258,10 @@ def merge_pieces(affinity: Any) -> Merges:
     clusters = Clusters(level, tree.cut(n_merges)[member])
     clusters.move(random, graph.unit, penalty=price - graph.unit)
     labels = clusters.compact()
-    pairs, depths = _merge_by_depth(level, labels)
-    return Merges(labels if n <= MOST_NODES else labels[group], pairs, depths)
+    return _merge_linked(level, labels, labels if n <= MOST_NODES else labels[group])
 
 
-def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
+def _merge_linked(graph: Graph, labels: np.ndarray, pieces: np.ndarray) -> Merges:
     """Merge the linked pieces with the widest neck until none are linked.
 
     Only the most strongly linked partners of a piece are looked at while there are any.
@@ -258,12 +272,22 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
     place = np.full(graph.n_nodes, -1, dtype=np.int64)
     least_cut = float(np.median(graph.out))
     settings = (SCREENING, MAX_STEPS, least_cut, LEAST_NODES, LEAST_RATIO)
-    between = _links_between(graph, labels, n_pieces)
+    source = labels[np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))]
+    ends = (source, labels[graph.neighbor])
+    links = sp.coo_array((graph.links, ends), (n_pieces, n_pieces)).toarray()
+    np.fill_diagonal(links, 0.0)
+    between = {
+        piece: dict(zip(np.flatnonzero(row).tolist(), row[row > 0].tolist(), strict=True))
+        for piece, row in enumerate(links)
+    }
 
     def neck(a: int, b: int) -> tuple[float, int, int, float]:
-        nodes = np.concatenate([members[a], members[b]])
+        some, others = sorted((members[a], members[b]), key=len)
+        limit = REACH * len(some)
+        others = nodes_near(graph.indptr, graph.neighbor, some, others, place, limit)
+        nodes = np.concatenate([some, others])
         rows = (graph.indptr, graph.neighbor, graph.links)
-        ratio, depth = neck_depth(*rows, nodes, len(members[a]), place, *settings)
+        ratio, depth = neck_depth(*rows, nodes, len(some), place, *settings)
         return ratio, a, b, depth
 
     def partners(a: int) -> list[int]:
@@ -284,34 +308,19 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
         _, a, b, depth = heapq.heappop(heap)
         merged = n_pieces + len(pairs)
         pairs.append((a, b))
-        inside = [depths[piece - n_pieces] for piece in (a, b) if piece >= n_pieces]
-        depths.append(max([depth, *inside]))
+        depths.append(depth)
         members[merged] = np.concatenate([members.pop(a), members.pop(b)])
-        between[merged] = links = between.pop(a)
+        between[merged] = beside = between.pop(a)
         for other, weight in between.pop(b).items():
-            links[other] = links.get(other, 0.0) + weight
-        del links[a], links[b]
-        for other, weight in links.items():
+            beside[other] = beside.get(other, 0.0) + weight
+        del beside[a], beside[b]
+        for other, weight in beside.items():
             between[other].pop(a, None)
             between[other].pop(b, None)
             between[other][merged] = weight
         for other in partners(merged):
             heapq.heappush(heap, neck(other, merged))
-    return pairs, np.array(depths)
-
-
-def _links_between(graph: Graph, labels: np.ndarray, n_pieces: int) -> dict[int, dict[int, float]]:
-    """Return the weight of the links of each piece with each other piece."""
-    source = labels[np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))]
-    ends = (source, labels[graph.neighbor])
-    links = sp.coo_array((graph.links, ends), (n_pieces, n_pieces)).tocsr()
-    between: dict[int, dict[int, float]] = {}
-    for a in range(n_pieces):
-        some = slice(links.indptr[a], links.indptr[a + 1])
-        row = dict(zip(links.indices[some].tolist(), links.data[some].tolist(), strict=True))
-        row.pop(a, None)
-        between[a] = row
-    return between
+    return Merges(pieces, links, pairs, np.array(depths))
 
 
 def chance_tails(X: np.ndarray, linked: Any) -> list[Tail]:
