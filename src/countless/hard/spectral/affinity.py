@@ -115,7 +115,8 @@ def _linked_by_cells(
     drawn = np.random.RandomState(0).choice(n, n // ROWS_A_CELL, replace=False)
     centers = rows[np.sort(drawn)]
     cell = pairwise_distances_argmin(rows, centers)
-    members = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell))[:-1])
+    size = np.bincount(cell, minlength=len(centers))
+    members = np.split(np.argsort(cell, kind="stable"), np.cumsum(size)[:-1])
     n_around = min(CELLS_AROUND, len(centers))
     around = _nearest(centers, centers, n_around, n_jobs)
     asking, asked = (cell, rows) if new is None else (pairwise_distances_argmin(new, centers), new)
@@ -124,6 +125,8 @@ def _linked_by_cells(
     for own in np.unique(asking):
         here = np.flatnonzero(asking == own)
         candidates = np.sort(np.concatenate([members[near] for near in around[own]]))
+        if len(candidates) < wanted:
+            candidates = np.arange(n)
         found = _nearest(rows[candidates], asked[here], wanted, n_jobs)
         nearest[here] = candidates[found]
     return _as_links(_without_itself(nearest) if new is None else nearest, n)

@@ -153,9 +153,9 @@ def accepted_depth(depths: np.ndarray, tails: list[Tail]) -> float:
     Examples
     --------
     >>> tails = [Tail(start=4.0, scale=2.0)]
-    >>> one = accepted_depth(np.array([5.0, 3.3, 1.0, 1.0]), tails)
-    >>> many = accepted_depth(np.array([5.0, 3.3, 3.3, 3.3]), tails)
-    >>> 3.3 < one < 5.0, many < 3.3
+    >>> one = accepted_depth(np.array([5.0, 2.7, 1.0, 1.0]), tails)
+    >>> many = accepted_depth(np.array([5.0, 2.7, 2.7, 2.7]), tails)
+    >>> 2.7 < one < 5.0, many < 2.7
     (True, True)
     """
     n_merges = max(len(depths), 1)
