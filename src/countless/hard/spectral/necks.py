@@ -339,7 +339,8 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     """Draw clouds without clusters: columns shuffled if their values repeat, else bells and boxes.
 
     Bells and boxes have the spread of the data along its principal axes, and bells its skewness.
-    Where rows lie along curves or surfaces, there are also boxes of their dimension.
+    Where rows lie along curves or surfaces, or in a thin stripe, there are also boxes of the
+    dimension that they have near each other.
     """
     rows = X
     if len(X) > MOST_SAMPLED:
@@ -365,7 +366,7 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     boxes = [random.uniform(-1.0, 1.0, shape) * spread for _ in range(N_CLOUDS)]
     kinds = [bells, boxes]
     dimension = local_dimension(rows)
-    if dimension < len(spread):
+    if dimension != len(spread):
         kinds.append([random.uniform(size=(n, dimension)) for _ in range(N_CLOUDS)])
     return kinds
 
