@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
+from countless.hard.spectral import affinity as module
 from countless.hard.spectral.affinity import Affinity
 
 
@@ -39,3 +40,33 @@ def test_equal_rows_are_linked_to_others_only(n_neighbors):
     assert W.sum() == 40 * min(n_neighbors, 39)
     near = W.reshape(4, 10, 4, 10).sum(axis=(1, 3))
     assert n_neighbors == 60 or (near == np.diag(near.diagonal())).all()
+
+
+def test_large_tables_are_searched_in_cells(monkeypatch):
+    random = np.random.RandomState(0)
+    centers = 6 * random.standard_normal((8, 12))
+    X = centers[random.randint(8, size=3000)] + random.standard_normal((3000, 12))
+    new = centers[random.randint(8, size=50)] + random.standard_normal((50, 12))
+    exact, exact_to = affinity(10).between_rows(X), affinity(10).to_rows(new, X)
+    monkeypatch.setattr(module, "MOST_COMPARED", 2000)
+    monkeypatch.setattr(module, "ROWS_A_CELL", 30)
+    near, near_to = affinity(10).between_rows(X), affinity(10).to_rows(new, X)
+    assert not near.diagonal().any()
+    assert near.sum() == exact.sum()
+    assert near_to.sum() == exact_to.sum()
+    assert near.minimum(exact).sum() > 0.95 * exact.sum()
+    assert near_to.minimum(exact_to).sum() > 0.95 * exact_to.sum()
+    for n_jobs in (1, 2):
+        again = Affinity("nearest_neighbors", n_neighbors=10, parameters={}, n_jobs=n_jobs)
+        assert (again.between_rows(X) != near).nnz == 0
+
+
+@pytest.mark.parametrize("n_neighbors", [10, 300])
+def test_cells_without_enough_rows_are_no_limit(monkeypatch, n_neighbors):
+    monkeypatch.setattr(module, "MOST_COMPARED", 300)
+    monkeypatch.setattr(module, "ROWS_A_CELL", 5)
+    monkeypatch.setattr(module, "CELLS_AROUND", 2)
+    X = np.repeat(np.random.RandomState(0).standard_normal((40, 12)), 10, axis=0)
+    W = affinity(n_neighbors).between_rows(X)
+    assert not W.diagonal().any()
+    assert W.sum() == 400 * n_neighbors

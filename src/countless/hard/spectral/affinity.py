@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import KDTree
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
@@ -22,6 +23,10 @@ from countless.hard.kernel.matrix import (
 NEIGHBORS = "nearest_neighbors"
 # In more columns than this, trees are seldom faster than looking at all rows.
 TREE_COLUMNS = 10
+# In so many columns, up to this many rows are compared with all others; of more, each is compared
+# with those of some cells around it.
+MOST_COMPARED = 20_000
+ROWS_A_CELL, CELLS_AROUND = 300, 32
 
 
 class Affinity:
@@ -71,7 +76,10 @@ class Affinity:
     def _linked(self, rows: Any, new: Any = None) -> Any:
         """Return the graph that links new rows, or each of the rows, to the nearest (others)."""
         count = min(self._n_neighbors, rows.shape[0] - 1)
-        if sp.issparse(rows) or sp.issparse(new) or rows.shape[1] > TREE_COLUMNS:
+        dense = not (sp.issparse(rows) or sp.issparse(new))
+        if dense and rows.shape[1] > TREE_COLUMNS and rows.shape[0] > MOST_COMPARED:
+            return _linked_by_cells(rows, new, count, self._n_jobs)
+        if not dense or rows.shape[1] > TREE_COLUMNS:
             search = NearestNeighbors(n_neighbors=count, algorithm="brute", n_jobs=self._n_jobs)
             return search.fit(rows).kneighbors_graph(new)
         return _linked_by_tree(rows, new, count, count_threads(self._n_jobs))
@@ -89,16 +97,57 @@ def _linked_by_tree(rows: np.ndarray, new: np.ndarray | None, count: int, thread
     exponent = -np.frexp(float(size))[1]
     tree = KDTree(np.ldexp(rows.astype(np.float64), exponent))
     if new is None:
-        nearest = tree.query(tree.data, count + 1, workers=threads)[1]
-        # A row is among its own nearest, unless enough others are equal to it.
-        others = nearest != np.arange(len(rows))[:, None]
-        others[others.all(axis=1), -1] = False
-        nearest = nearest[others]
+        nearest = _without_itself(tree.query(tree.data, count + 1, workers=threads)[1])
     else:
         scaled = np.ldexp(new.astype(np.float64), exponent)
-        nearest = tree.query(scaled, np.arange(1, count + 1), workers=threads)[1].ravel()
-    starts = np.arange(0, len(nearest) + 1, count)
-    return sp.csr_array((np.ones(len(nearest)), nearest, starts), (len(starts) - 1, len(rows)))
+        nearest = tree.query(scaled, np.arange(1, count + 1), workers=threads)[1]
+    return _as_links(nearest, len(rows))
+
+
+def _linked_by_cells(
+    rows: np.ndarray, new: np.ndarray | None, count: int, n_jobs: int | None
+) -> Any:
+    """Link rows to the nearest of those in the cells around them: nearly all nearest ones.
+
+    Cells are the rows nearest to each of some rows that a fixed seed draws.
+    """
+    n = len(rows)
+    drawn = np.random.RandomState(0).choice(n, n // ROWS_A_CELL, replace=False)
+    centers = rows[np.sort(drawn)]
+    cell = pairwise_distances_argmin(rows, centers)
+    size = np.bincount(cell, minlength=len(centers))
+    members = np.split(np.argsort(cell, kind="stable"), np.cumsum(size)[:-1])
+    n_around = min(CELLS_AROUND, len(centers))
+    around = _nearest(centers, centers, n_around, n_jobs)
+    asking, asked = (cell, rows) if new is None else (pairwise_distances_argmin(new, centers), new)
+    wanted = count + (new is None)
+    nearest = np.empty((len(asked), wanted), dtype=np.int64)
+    for own in np.unique(asking):
+        here = np.flatnonzero(asking == own)
+        candidates = np.sort(np.concatenate([members[near] for near in around[own]]))
+        if len(candidates) < wanted:
+            candidates = np.arange(n)
+        found = _nearest(rows[candidates], asked[here], wanted, n_jobs)
+        nearest[here] = candidates[found]
+    return _as_links(_without_itself(nearest) if new is None else nearest, n)
+
+
+def _nearest(rows: np.ndarray, new: np.ndarray, count: int, n_jobs: int | None) -> np.ndarray:
+    search = NearestNeighbors(n_neighbors=count, algorithm="brute", n_jobs=n_jobs).fit(rows)
+    return search.kneighbors(new, return_distance=False)
+
+
+def _without_itself(nearest: np.ndarray) -> np.ndarray:
+    """Return the neighbours of each row but itself, which is missing if enough rows equal it."""
+    others = nearest != np.arange(len(nearest))[:, None]
+    others[others.all(axis=1), -1] = False
+    return nearest[others].reshape(len(nearest), -1)
+
+
+def _as_links(nearest: np.ndarray, n_rows: int) -> Any:
+    starts = np.arange(0, nearest.size + 1, nearest.shape[1])
+    links = (np.ones(nearest.size), nearest.ravel(), starts)
+    return sp.csr_array(links, (len(nearest), n_rows))
 
 
 def _check_matrix(matrix: Any, n_jobs: int | None) -> Any:
