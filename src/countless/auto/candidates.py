@@ -34,7 +34,7 @@ class Family(NamedTuple):
 
 FAMILIES: Mapping[str, Family] = {
     "round": Family(DPMeans(), None, "Round clusters"),
-    "elliptical": Family(MergedMixture(least_separation=0.0), MOST_ROWS, "Elliptical clusters"),
+    "elliptical": Family(MergedMixture(least_significance=0.0), MOST_ROWS, "Elliptical clusters"),
     "merged": Family(MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses"),
     "connected": Family(SpectralDPMeans(), MOST_ROWS, "Connected clusters"),
 }
