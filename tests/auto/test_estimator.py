@@ -186,6 +186,14 @@ def test_merged_mixtures_are_saved(tmp_path, d):
 def test_merged_mixture_joins_the_pieces_of_a_curve(moons):
     model = MergedMixture().fit(moons[0])
     assert model.n_clusters_ == 2 < model.mixture_.n_clusters_
-    assert MergedMixture(0.0).fit(moons[0]).n_clusters_ == model.mixture_.n_clusters_
-    with pytest.raises(ValueError, match="least_significance must be a number"):
-        MergedMixture(-1.0).fit(moons[0])
+    assert MergedMixture(merge=False).fit(moons[0]).n_clusters_ == model.mixture_.n_clusters_
+    with pytest.raises(ValueError, match="merge must be True or False; got 3"):
+        MergedMixture(merge=3).fit(moons[0])
+
+
+def test_a_background_does_not_merge_what_it_surrounds():
+    rng = np.random.default_rng(0)
+    X, y = make_blobs(600, centers=[[0, 0], [3, 3], [0, 5]], cluster_std=0.4, random_state=0)
+    noise = rng.uniform(-3, 8, size=(200, 2))
+    model = MergedMixture().fit(np.vstack([X, noise]))
+    assert adjusted_rand_score(y, model.labels_[:600]) > 0.95

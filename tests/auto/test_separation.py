@@ -64,7 +64,7 @@ def test_arcs_of_a_ring_have_no_valley():
 def test_equal_rows():
     X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)
     found = valley(X, np.arange(5), np.arange(5, 10), np.array([0, 5]))
-    assert found == (0.0, 0.0)
+    assert found.depth == found.excess == 0.0
 
 
 @given(
@@ -100,14 +100,28 @@ def test_clusters_without_a_link_are_no_pair():
     assert found.merge(3.0).tolist() == [0, 1]
 
 
-def test_merges_are_transitive():
-    found = Separation(
-        3,
-        np.array([[0, 1], [0, 2], [1, 2]]),
-        np.array([5, 5, 5]),
-        np.array([1.0, 20.0, 2.0]),
-        np.zeros(3),
+def with_levels(level, depth):
+    """Return three clusters in a row: 0 beside 1 beside 2."""
+    pairs, ones = np.array([[0, 1], [1, 2]]), np.ones(2)
+    no_error = np.full(3, 1e-6)
+    return Separation(
+        pairs, 5 * ones, np.array(depth), 0.1 * ones, 0 * ones, np.array(level), no_error
     )
+
+
+def test_merges_are_transitive():
+    found = with_levels([1.0, 1.0, 1.0], [0.1, 0.2])
     assert found.merge(3.0).tolist() == [0, 0, 0]
     assert found.merge(1.5).tolist() == [0, 0, 1]
     assert found.merge(0.0).tolist() == [0, 1, 2]
+
+
+def test_a_thin_cluster_between_two_dense_ones_joins_one_of_them():
+    found = with_levels([5.0, 1.0, 4.0], [0.0, 0.0])
+    assert found.merge(3.0).tolist() in ([0, 0, 1], [0, 1, 1])
+
+
+def test_more_clusters_need_more_significant_valleys():
+    X = np.random.default_rng(0).uniform(size=(2000, 2)) * [100, 1]
+    labels = np.floor(X[:, 0]).astype(int)
+    assert len(np.unique(separation(X, labels, links_of(X)).merge())) <= 3

@@ -12,8 +12,8 @@ none knows the method. The components of the mixture serve as pieces: each piece
 that most of its rows are in.
 
 * cut: the share of links between neighbours that it cuts, as a logarithm;
-* missed: the conditional entropy of the pieces merged where no significant valley separates them,
-  given the clustering: valleys all around that it does not cut;
+* missed: the conditional entropy of the pieces merged where no significant valley separates them
+  (`MergedMixture`), given the clustering: valleys all around a cluster that it does not cut;
 * within: the share of links between pieces that are within its clusters across a valley, each
   weighted by the significance of that valley;
 * tiles: the share of links between pieces that it cuts although there are more rows at the border
@@ -23,8 +23,8 @@ that most of its rows are in.
 
 A weighted sum of these and a constant for the family makes a score; the share of ``exp(score)``
 among all candidates is the candidate's evidence. The weights maximise the expected adjusted mutual
-information with the truth when a candidate is drawn by its evidence, on generated data sets that
-have clusters; the significance that a valley needs is set to 5 % false alarms on those that have
+information with the truth when a candidate is drawn by its evidence (and a quarter for the right
+number of clusters), on generated data sets that have clusters; the significance that a valley needs is set to 5 % false alarms on those that have
 none. ``python benchmarks/auto_evidence.py`` prints the constants. No public data set took part.
 """
 
@@ -70,15 +70,15 @@ class Weights(NamedTuple):
 # A valley between two clusters is this significant, or chance has made it.
 LEAST_SIGNIFICANCE = 3.1
 WEIGHTS = Weights(
-    cut=-0.75,
-    missed=-9.83,
-    within=-9.31,
-    tiles=-15.71,
-    agreement=6.32,
-    log_clusters=-0.79,
-    family={"round": 0.0, "elliptical": 0.72, "merged": -2.1, "connected": 1.53},
-    several=(-0.45, 0.37, 0.0),
-    one=(1.55, -0.28, 0.14),
+    cut=-0.83,
+    missed=-6.47,
+    within=-9.81,
+    tiles=-18.25,
+    agreement=1.92,
+    log_clusters=-1.46,
+    family={"round": 0.0, "elliptical": 0.71, "merged": -2.82, "connected": 1.78},
+    several=(-0.95, 0.45, 0.17),
+    one=(1.92, -0.15, -1.92),
 )
 # Evidence of 0 or 1 has log odds of this size at most.
 MOST_ODDS = 6.0
@@ -189,7 +189,7 @@ class _Pieces(NamedTuple):
             one = np.zeros(len(next(iter(clusterings.values()))), dtype=np.int32)
             return _Pieces(one, one, None)
         labels = clusterings[name]
-        return _Pieces(labels, valleys[name].merge(LEAST_SIGNIFICANCE)[labels], valleys[name])
+        return _Pieces(labels, valleys[name].merge()[labels], valleys[name])
 
     def against(self, labels: np.ndarray) -> tuple[float, float, float]:
         """Return what a clustering misses, keeps together across valleys, and cuts to tiles."""

@@ -1,10 +1,10 @@
 """Connected clusters as unions of ellipses: a mixture whose components are merged.
 
 A ring or a moon takes a mixture many components, with no valley of density between one and the
-next. Merging all components that no valley separates gives back the ring, and leaves apart what is
-apart (`countless.auto.separation`). Tables of many columns are projected on their leading principal
-components first: a covariance matrix of its own for each cluster takes more rows than such tables
-have.
+next. Merging all components that no valley separates gives back the ring, leaves apart what is
+apart, and gives a thin background to the clusters it surrounds (`countless.auto.separation`).
+Tables of many columns are projected on their leading principal components first: a covariance
+matrix of its own for each cluster takes more rows than such tables have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from countless._numbers import validate_numbers
 from countless.auto.separation import separation
 from countless.bayes.mixture import DPMixture
 from countless.hard.checks import check_finite
-from countless.hard.parameters import is_number
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 
 # Neighbours of each row in the graph that says which clusters are neighbours.
@@ -63,9 +62,8 @@ class MergedMixture(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    least_significance : float, default=3.0
-        Components are merged when the valley between them is less significant than this, its depth
-        being measured in standard errors. 0 merges none: elliptical clusters.
+    merge : bool, default=True
+        Whether components are merged; if not, clusters are the components: ellipses.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -100,8 +98,8 @@ class MergedMixture(ClusterMixin, BaseEstimator):
     2
     """
 
-    def __init__(self, least_significance=3.0, *, n_jobs=None):
-        self.least_significance = least_significance
+    def __init__(self, *, merge=True, n_jobs=None):
+        self.merge = merge
         self.n_jobs = n_jobs
 
     def fit(self, X, y=None):
@@ -116,14 +114,11 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        if not is_number(self.least_significance):
-            raise ValueError(
-                "least_significance must be a number of at least 0; "
-                f"got {self.least_significance!r}"
-            )
+        if not isinstance(self.merge, bool):
+            raise ValueError(f"merge must be True or False; got {self.merge!r}")
         X = validate_numbers(self, X, reset=True, ensure_min_samples=2)
         check_finite(X)
-        return self.merge(self.fit_mixture(X), X, neighbor_links(X, self.n_jobs))
+        return self.take(self.fit_mixture(X), X, neighbor_links(X, self.n_jobs))
 
     def fit_mixture(self, X: np.ndarray) -> MergedMixture:
         """Fit the projection and the mixture, and merge nothing."""
@@ -133,15 +128,14 @@ class MergedMixture(ClusterMixin, BaseEstimator):
             self.mixture_ = DPMixture(inference="map", n_sweeps=N_ROUNDS).fit(self._project(X))
         return self
 
-    def merge(self, fitted: MergedMixture, X: np.ndarray, links: sp.csr_array) -> MergedMixture:
-        """Merge the components of a mixture that was fitted to X, its own or another's."""
+    def take(self, fitted: MergedMixture, X: np.ndarray, links: sp.csr_array) -> MergedMixture:
+        """Take the components of a mixture that was fitted to X, its own or another's."""
         validate_data(self, X, reset=True, skip_check_array=True)
         self.mean_, self.components_ = fitted.mean_, fitted.components_
         self.mixture_ = mixture = fitted.mixture_
         groups = np.arange(mixture.n_clusters_)
-        if self.least_significance > 0:
-            valleys = separation(self._project(X), mixture.labels_, links)
-            groups = valleys.merge(self.least_significance)
+        if self.merge:
+            groups = separation(self._project(X), mixture.labels_, links).merge()
         names, self.labels_ = number_by_appearance(groups[mixture.labels_])
         number = np.empty(len(names), dtype=np.int32)
         number[names] = np.arange(len(names))

@@ -15,6 +15,8 @@ fitted one is of use as well: pieces of a curve or of a box that are taken for n
 more rows at their borders than normal clusters would, by a factor of two and more. Clusters that
 are normal and overlap have as many as they should, with a valley between them or without.
 
+F. Chazal, L. Guibas, S. Oudot and P. Skraba, *Persistence-based clustering in Riemannian
+manifolds*, Journal of the ACM 60, 2013.
 C. Hennig, *Methods for merging Gaussian mixture components*, ADAC 4, 2010.
 """
 
@@ -26,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
-from scipy.sparse.csgraph import connected_components
 
 from countless._labels import number_by_appearance
 from countless._threads import one_library_thread
@@ -40,37 +41,70 @@ REACH, LEAST_WEIGHT = 4.0, 1e-3
 # The covariance within two clusters is shrunk towards a multiple of the identity by this share, and
 # more where the rows are few for their dimension.
 SHRINKAGE = 0.05
+# The variance of equal rows, as a share of that of all.
+LEAST_SPREAD = 1e-6
 
 
 class Valley(NamedTuple):
     """The density between two clusters."""
 
-    significance: float  # the depth of the valley in standard errors
+    depth: float  # log ratio of the lower mode to the bottom
+    error: float  # its standard error
     excess: float  # log ratio of rows at the border to those that two normal clusters would have
 
 
-NO_VALLEY = Valley(0.0, 0.0)
+NO_VALLEY = Valley(0.0, 1.0, 0.0)
 
 
 class Separation(NamedTuple):
     """Valleys between all clusters that share links."""
 
-    n_clusters: int
     pairs: np.ndarray  # (n_pairs, 2), the first smaller than the second
     n_links: np.ndarray  # (n_pairs,)
-    significance: np.ndarray  # (n_pairs,), of the valley between the two
+    depth: np.ndarray  # (n_pairs,), of the valley between the two
+    error: np.ndarray  # (n_pairs,), of the depth
     excess: np.ndarray  # (n_pairs,), of rows at the border
+    level: np.ndarray  # (n_clusters,), log density at the mode, if clusters were normal
+    level_error: np.ndarray  # (n_clusters,)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.level)
+
+    @property
+    def significance(self) -> np.ndarray:
+        """The depth of each valley in standard errors."""
+        return self.depth / self.error
 
     def strongest(self) -> float:
         """Return the significance of the most significant valley, 0 where there is none."""
         return float(self.significance.max(initial=0.0))
 
-    def merge(self, least: float) -> np.ndarray:
-        """Return the group of each cluster when those with a less significant valley are merged."""
-        one, other = self.pairs[self.significance < least].T
-        shape = (self.n_clusters, self.n_clusters)
-        links = sp.csr_array((np.ones(len(one)), (one, other)), shape=shape)
-        return number_by_appearance(connected_components(links, directed=False)[1])[1]
+    def merge(self, least: float | None = None) -> np.ndarray:
+        """Return the group of each cluster when those without a significant valley are merged.
+
+        By default a valley must be more significant than ``sqrt(2 log(n_clusters))``, about the
+        highest of as many standard normal numbers: the more clusters, the more are high by chance.
+        Passes are visited from the highest to the lowest, as a falling tide would bare them; two
+        groups are merged where the lower of their peaks stands less significantly above the pass
+        (Chazal and others, 2013). So two dense clusters stay apart that a thin background links.
+        """
+        if least is None:
+            least = float(np.sqrt(2 * np.log(self.n_clusters)))
+        group, peak = np.arange(self.n_clusters), np.arange(self.n_clusters)
+        one, other = self.pairs.T
+        passes = np.minimum(self.level[one], self.level[other]) - self.depth
+        for i in np.argsort(-passes, kind="stable"):
+            a, b = group[one[i]], group[other[i]]
+            if a == b:
+                continue
+            lower, higher = (a, b) if self.level[peak[a]] < self.level[peak[b]] else (b, a)
+            height = self.level[peak[lower]] - passes[i]
+            errors = self.error[i], self.level_error[peak[lower]]
+            if height < least * np.linalg.norm(errors):
+                group[group == lower] = higher
+        return number_by_appearance(group)[1]
 
 
 def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separation:
@@ -107,14 +141,15 @@ def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separa
     at_border = row[crossing][order]
     pairs, starts, n_links = np.unique(key[order], return_index=True, return_counts=True)
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
-    found = np.empty((len(pairs), 2))
+    found = np.empty((len(pairs), 3))
     with one_library_thread():  # matrices are small
         for i, (pair, start, count) in enumerate(zip(pairs, starts, n_links, strict=True)):
             a, b = divmod(int(pair), n_clusters)
             border = np.unique(at_border[start : start + count])
             found[i] = valley(X, members[a], members[b], border)
     ends = np.c_[pairs // n_clusters, pairs % n_clusters]
-    return Separation(n_clusters, ends, n_links, *found.T)
+    depth, error, excess = found.T
+    return Separation(ends, n_links, depth, error, excess, *_levels(X, members))
 
 
 def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray) -> Valley:
@@ -133,7 +168,7 @@ def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + [4, 0]])
     >>> border = np.flatnonzero(np.abs(X[:, 0] - 2) < 0.3)
-    >>> bool(valley(X, np.arange(300), np.arange(300, 600), border).significance > 5)
+    >>> bool(valley(X, np.arange(300), np.arange(300, 600), border).depth > 0.5)
     True
     """
     if min(len(one), len(other)) < FEWEST_ROWS:
@@ -147,8 +182,9 @@ def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray
     beside = float(max(X.shape[1] - 1, 1))
     ends = [rows[members].mean(axis=0) for members in (one, other)]
     bent = [_medoid(rows, members) for members in (one, border, other)]
-    significance = min(_significance(*_along(rows, way, width, beside)) for way in (ends, bent))
-    return Valley(significance, _excess([rows[one], rows[other]], width, beside))
+    found = (_lowest(*_along(rows, way, width, beside)) for way in (ends, bent))
+    depth, error = min(found, key=lambda one: one[0] / one[1])
+    return Valley(depth, error, _excess([rows[one], rows[other]], width, beside))
 
 
 def _whiten(X: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray | None:
@@ -193,15 +229,15 @@ def _along(
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _significance(sums: np.ndarray, squares: np.ndarray) -> float:
-    """Return the depth of the valley at the lowest place on a way, in standard errors."""
+def _lowest(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
+    """Return the depth of the valley at the lowest place on a way, and its standard error."""
     # Sums of kernels are near Poisson: half a count keeps an empty valley from being infinite.
     density = sums + 0.5
     bottom = int(density.argmin())
     left, right = int(density[: bottom + 1].argmax()), bottom + int(density[bottom:].argmax())
     mode = left if density[left] < density[right] else right
     variance = squares[mode] / density[mode] ** 2 + (squares[bottom] + 0.5) / density[bottom] ** 2
-    return float(np.log(density[mode] / density[bottom]) / np.sqrt(variance))
+    return float(np.log(density[mode] / density[bottom])), float(np.sqrt(variance))
 
 
 def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
@@ -232,3 +268,25 @@ def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
     squares = along**2 / width**2 + (np.square(away).sum(axis=1) - along**2) / beside
     observed = np.exp(-0.5 * squares).sum()
     return float(np.log((observed + 0.5) / (expected[fewest] + 0.5)))
+
+
+def _levels(X: np.ndarray, members: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log density at the modes of clusters, up to a constant, and its standard error.
+
+    Those of normal distributions; the errors are of the number of rows and of the determinant of
+    their covariance.
+    """
+    d = X.shape[1]
+    scale = X.var(axis=0).sum() / d
+    level, error = np.empty(len(members)), np.empty(len(members))
+    for cluster, rows in enumerate(members):
+        n = len(rows)
+        away = X[rows] - X[rows].mean(axis=0)
+        spread = away.T @ away / n
+        # Rows that are few for their dimension have the spread of a ball; no rows are all equal.
+        share = min(1.0, SHRINKAGE + 2 * d / n)
+        ball = max(np.trace(spread) / d, LEAST_SPREAD * scale) or 1.0
+        spread = (1 - share) * spread + share * ball * np.eye(d)
+        level[cluster] = np.log(n) - 0.5 * np.linalg.slogdet(spread)[1]
+        error[cluster] = np.sqrt((1 + d / 2) / n)
+    return level, error
