@@ -1,6 +1,6 @@
 """Choose the constants by which `AutoClustering` chooses, on generated data sets.
 
-    python benchmarks/auto_evidence.py                 # 400 sets to fit, 100 others to check
+    python benchmarks/auto_evidence.py                 # 600 sets to fit, 100 others to check
     python benchmarks/auto_evidence.py --sets 100 --check 50
 
 Prints the constants of src/countless/auto/choice.py, and on the sets that took no part: the mean
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ NAMES = (*choice.Measurements._fields, *FAMILIES)
 FALSE_ALARMS = 0.05  # share of sets without clusters in which clusters may be found
 # The least significance is in this range: below it merged mixtures are cut by chance.
 RANGE = (2.5, 4.0)
-PENALTY = 1e-3  # on squared weights of standardized measurements
+PENALTY = 3e-4  # on squared weights of standardized measurements
 BONUS = 0.25  # what the right number of clusters is worth beside the adjusted mutual information
 
 
@@ -46,6 +48,7 @@ class Problem(NamedTuple):
 
 def pose(seed: int) -> Problem:
     """Fit the candidates to a generated data set, and measure them."""
+    warnings.simplefilter("ignore")
     X, y, name = draw_problem(seed)
     links = neighbor_links(X, None)
     fitted = fit_candidates(
@@ -195,11 +198,12 @@ def choose_constants(problems: list[Problem]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--sets", type=int, default=600)
     parser.add_argument("--check", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    problems = [pose(seed) for seed in range(args.sets + args.check)]
+    with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:
+        problems = list(pool.map(pose, range(args.sets + args.check), chunksize=10))
     choose_constants(problems[: args.sets])
     report("fitted", problems[: args.sets])
     if args.check:

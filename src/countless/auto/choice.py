@@ -23,9 +23,10 @@ that most of its rows are in.
 
 A weighted sum of these and a constant for the family makes a score; the share of ``exp(score)``
 among all candidates is the candidate's evidence. The weights maximise the expected adjusted mutual
-information with the truth when a candidate is drawn by its evidence (and a quarter for the right
-number of clusters), on generated data sets that have clusters; the significance that a valley needs is set to 5 % false alarms on those that have
-none. ``python benchmarks/auto_evidence.py`` prints the constants. No public data set took part.
+information with the truth when a candidate is drawn by its evidence, and a quarter for the right
+number of clusters, on generated data sets that have clusters; the significance that a valley needs
+is set to 5 % false alarms on those that have none. ``python benchmarks/auto_evidence.py`` prints
+the constants. No public data set took part.
 """
 
 from __future__ import annotations
