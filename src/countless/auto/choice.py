@@ -71,15 +71,15 @@ class Weights(NamedTuple):
 # A valley between two clusters is this significant, or chance has made it.
 LEAST_SIGNIFICANCE = 3.1
 WEIGHTS = Weights(
-    cut=-0.83,
-    missed=-6.47,
-    within=-9.81,
-    tiles=-18.25,
-    agreement=1.92,
-    log_clusters=-1.46,
-    family={"round": 0.0, "elliptical": 0.71, "merged": -2.82, "connected": 1.78},
-    several=(-0.95, 0.45, 0.17),
-    one=(1.92, -0.15, -1.92),
+    cut=-1.1,
+    missed=-10.77,
+    within=-10.92,
+    tiles=-25.87,
+    agreement=4.89,
+    log_clusters=-2.71,
+    family={"round": 0.0, "elliptical": 3.9, "merged": -3.02, "connected": 4.06},
+    several=(-0.19, 0.26, -0.03),
+    one=(1.96, -0.36, -1.94),
 )
 # Evidence of 0 or 1 has log odds of this size at most.
 MOST_ODDS = 6.0
