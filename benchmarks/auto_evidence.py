@@ -1,18 +1,20 @@
-"""Choose the weights of the evidence by which `AutoClustering` chooses, on generated data sets.
+"""Choose the constants by which `AutoClustering` chooses, on generated data sets.
 
-    python benchmarks/auto_evidence.py                 # 400 sets to fit, 100 others to check
+    python benchmarks/auto_evidence.py                 # 600 sets to fit, 100 others to check
     python benchmarks/auto_evidence.py --sets 100 --check 50
 
 Prints the constants of src/countless/auto/choice.py, and on the sets that took no part: the mean
 adjusted mutual information (of the choice, and of the best candidate of each set), how often k is
-right, and how often it is by confidence.
+right, and how often it is by confidence. To be run again when a candidate has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from typing import Any, NamedTuple
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -20,30 +22,34 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
+from countless.auto import choice
 from countless.auto.candidates import FAMILIES, fit_candidates
-from countless.auto.choice import Evidence, measure
-from countless.auto.merged import neighbor_links
+from countless.auto.merged import leading_components, neighbor_links
 from generated import draw_problem
 
-NAMES = (*Evidence._fields, *FAMILIES)
+NAMES = (*choice.Measurements._fields, *FAMILIES)
 FALSE_ALARMS = 0.05  # share of sets without clusters in which clusters may be found
-PENALTY = 1e-4  # on squared weights, which nothing else bounds where a measurement decides alone
+# The least significance is in this range: below it merged mixtures are cut by chance.
+RANGE = (2.5, 4.0)
+PENALTY = 3e-4  # on squared weights of standardized measurements
+BONUS = 0.25  # what the right number of clusters is worth beside the adjusted mutual information
 
 
 class Problem(NamedTuple):
-    """The candidates of one data set, one cluster first."""
+    """The candidates of one data set that have several clusters."""
 
+    comparison: choice.Comparison
     features: np.ndarray  # (n_candidates, n_weights)
     score: np.ndarray  # (n_candidates,) adjusted mutual information with the truth
-    n_clusters: np.ndarray
+    n_clusters: dict[str, int]  # of all candidates
     truth: int
     name: str
 
 
 def pose(seed: int) -> Problem:
     """Fit the candidates to a generated data set, and measure them."""
+    warnings.simplefilter("ignore")
     X, y, name = draw_problem(seed)
-    truth, known = len(np.unique(y[y > 0])), y > 0
     links = neighbor_links(X, None)
     fitted = fit_candidates(
         FAMILIES, lambda at: X if at is None else X[at], len(X), links=links, time_budget=None,
@@ -51,96 +57,157 @@ def pose(seed: int) -> Problem:
     )  # fmt: skip
     every = np.arange(len(X))
     labels = {one.method: one.labels_at(every) for one in fitted if one.estimator is not None}
-    features, score, n_clusters = [np.zeros(len(NAMES))], [float(truth == 1)], [1]
-    for method, found in measure(X, links, labels).items():
-        family = [float(method == other) for other in FAMILIES]
-        features.append(np.array([*found, *family]))
-        right = 0.0 if truth == 1 else adjusted_mutual_info_score(y[known], labels[method][known])
-        score.append(max(0.0, right))
-        n_clusters.append(int(labels[method].max()) + 1)
-    return Problem(np.array(features), np.array(score), np.array(n_clusters), truth, name)
+    return measure(X, y, name, links, labels)
+
+
+def measure(X, y, name, links, labels) -> Problem:
+    """Measure candidates whose truth is known."""
+    truth, known = len(np.unique(y[y > 0])), y > 0
+    mean, components = leading_components(X)
+    comparison = choice.compare((X - mean) @ components.T, links, labels)
+    features = [
+        [*found, *(float(method == other) for other in FAMILIES)]
+        for method, found in comparison.measured.items()
+    ]
+    score = [
+        0.0 if truth == 1 else adjusted_mutual_info_score(y[known], labels[method][known])
+        for method in comparison.measured
+    ]
+    n_clusters = {method: int(found.max()) + 1 for method, found in labels.items()}
+    shape = (len(score), len(NAMES))
+    rows = np.array(features, dtype=float).reshape(shape)
+    return Problem(comparison, rows, np.maximum(score, 0.0), n_clusters, truth, name)
+
+
+def least_significance(problems: list[Problem]) -> float:
+    """Return the significance at which clusters are found in 5 % of the clouds."""
+    clouds = [problem.comparison for problem in problems if problem.truth == 1]
+    strongest = sorted(np.inf if found.apart else found.significance for found in clouds)
+    allowed = int(FALSE_ALARMS * len(clouds))
+    return float(np.clip(np.ceil(10 * strongest[-1 - allowed]) / 10, *RANGE))
 
 
 def fit_weights(problems: list[Problem]) -> np.ndarray:
     """Maximise the expected score of a candidate drawn by the softmax of its evidence."""
+    cases = [
+        (problem.features, problem.score + BONUS * _right(problem))
+        for problem in problems
+        if problem.truth > 1 and problem.comparison.structure
+    ]
+    scale = np.vstack([features for features, _ in cases]).std(axis=0)
+    scale[scale == 0] = 1.0
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         total, slope = 0.0, np.zeros(len(NAMES))
-        for problem in problems:
-            share = softmax(problem.features @ weights)
-            mean = share @ problem.score
+        for features, value in cases:
+            scaled = features / scale
+            share = softmax(scaled @ weights)
+            mean = share @ value
             total += mean
-            slope += problem.features.T @ (share * (problem.score - mean))
-        n = len(problems)
+            slope += scaled.T @ (share * (value - mean))
+        n = len(cases)
         return PENALTY * weights @ weights - total / n, 2 * PENALTY * weights - slope / n
 
     starts = np.random.default_rng(0).normal(scale=0.3, size=(8, len(NAMES)))
     runs = [minimize(loss, start, jac=True, method="L-BFGS-B") for start in starts]
-    return min(runs, key=lambda run: run.fun).x
+    weights = min(runs, key=lambda run: run.fun).x / scale
+    weights[-len(FAMILIES) :] -= weights[-len(FAMILIES)]  # beside the first family's
+    return weights
 
 
-def admit(problems: list[Problem], weights: np.ndarray) -> np.ndarray:
-    """Shift the constants of all families to where they find clusters in 5 % of clouds."""
-    clouds = [problem for problem in problems if problem.truth == 1]
-    highest = [(problem.features @ weights)[1:].max(initial=-np.inf) for problem in clouds]
-    shift = np.sort(highest)[int(np.ceil((1 - FALSE_ALARMS) * len(clouds))) - 1]
-    shifted = weights.copy()
-    shifted[len(Evidence._fields) :] -= shift
-    return shifted
+def _right(problem: Problem) -> np.ndarray:
+    return np.array([problem.n_clusters[m] == problem.truth for m in problem.comparison.measured])
 
 
-def choices(problems: list[Problem], weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the lead, the score and whether k is right, of the choice on each problem."""
-    found: dict[str, list[Any]] = {"lead": [], "score": [], "right": [], "one": [], "truth": []}
-    for problem in problems:
-        evidence = problem.features @ weights
-        best = int(evidence.argmax())
-        rivals = evidence[problem.n_clusters != problem.n_clusters[best]]
-        found["lead"].append(evidence[best] - rivals.max(initial=-np.inf))
-        found["score"].append(problem.score[best])
-        found["right"].append(problem.n_clusters[best] == problem.truth)
-        found["one"].append(problem.n_clusters[best] == 1)
-        found["truth"].append(problem.truth)
-    return {name: np.array(values) for name, values in found.items()}
+class Answer(NamedTuple):
+    """What is chosen for a data set, and how good that is."""
+
+    several: bool
+    signs: np.ndarray
+    right: bool
+    score: float
+    confidence: float
+
+
+def answer(problem: Problem) -> Answer:
+    """Choose as `AutoClustering` does."""
+    comparison = problem.comparison
+    evidence = comparison.evidence()
+    best = max(evidence, key=lambda name: evidence[name]) if comparison.structure else None
+    signs = choice.signs(comparison, problem.n_clusters, best)
+    sure = choice.confidence(comparison, problem.n_clusters, best)
+    if best is None:
+        right = problem.truth == 1
+        return Answer(False, signs, right, float(right), sure)
+    score = problem.score[list(evidence).index(best)]
+    return Answer(True, signs, problem.n_clusters[best] == problem.truth, float(score), sure)
+
+
+def fit_confidence(answers: list[Answer], several: bool) -> tuple[float, ...]:
+    """Return a constant and weights of signs, by logistic regression."""
+    some = [one for one in answers if one.several == several]
+    signs, right = np.array([one.signs for one in some]), np.array([one.right for one in some])
+    return tuple(
+        float(w) for w in LogisticRegression(C=10.0, fit_intercept=False).fit(signs, right).coef_[0]
+    )
+
+
+def report(what: str, problems: list[Problem]) -> None:
+    """Print how good the choice is."""
+    answers = [answer(problem) for problem in problems]
+    mean = lambda values: float(np.mean(list(values)))  # noqa: E731
+    pairs = list(zip(problems, answers, strict=True))
+    sets = [(problem, one) for problem, one in pairs if problem.truth > 1]
+    clouds = [one for problem, one in pairs if problem.truth == 1]
+    print(
+        f"{what}: {len(sets)} sets of two clusters or more: "
+        f"AMI {mean(one.score for _, one in sets):.3f} "
+        f"(best candidate {mean(problem.score.max(initial=0.0) for problem, _ in sets):.3f}), "
+        f"k right {mean(one.right for _, one in sets):.2f}, "
+        f"one cluster {mean(not one.several for _, one in sets):.2f}; "
+        f"{len(clouds)} of one: one cluster {mean(not one.several for one in clouds):.3f}"
+    )
+    order = sorted(answers, key=lambda one: one.confidence)
+    for fifth in np.array_split(np.arange(len(order)), 5):
+        some = [order[i] for i in fifth]
+        print(
+            f"  confidence {some[0].confidence:.2f} to {some[-1].confidence:.2f}: "
+            f"mean {mean(one.confidence for one in some):.2f}, "
+            f"k right {mean(one.right for one in some):.2f}"
+        )
+
+
+def choose_constants(problems: list[Problem]) -> None:
+    """Set the constants of `countless.auto.choice`, and print them."""
+    choice.LEAST_SIGNIFICANCE = least_significance(problems)
+    weights = [round(float(weight), 2) for weight in fit_weights(problems)]
+    own = dict(zip(choice.Measurements._fields, weights, strict=False))
+    family = dict(zip(FAMILIES, weights[len(own) :], strict=True))
+    choice.WEIGHTS = choice.WEIGHTS._replace(**own, family=family)
+    answers = [answer(problem) for problem in problems]
+    rounded = {
+        name: tuple(round(weight, 2) for weight in fit_confidence(answers, name == "several"))
+        for name in ("several", "one")
+    }
+    choice.WEIGHTS = choice.WEIGHTS._replace(**rounded)
+    print(f"LEAST_SIGNIFICANCE = {choice.LEAST_SIGNIFICANCE}\nWEIGHTS = Weights(")
+    for name, weight in choice.WEIGHTS._asdict().items():
+        print(f"    {name}={weight},")
+    print(")")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--sets", type=int, default=600)
     parser.add_argument("--check", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    problems = [pose(seed) for seed in range(args.sets)]
-    weights = admit(problems, fit_weights(problems))
-    found = choices(problems, weights)
-    # A lead without any rival is as long as the longest.
-    longest = found["lead"][np.isfinite(found["lead"])].max()
-    lead = np.minimum(found["lead"], longest)
-    sure = LogisticRegression(C=1e3).fit(lead[:, None], found["right"])
-    for name, weight in zip(NAMES, weights, strict=True):
-        print(f"{name:14} {weight:6.2f}")
-    print(f"intercept      {sure.intercept_[0]:6.2f}\nslope          {sure.coef_[0, 0]:6.2f}")
-    for what, seeds in (("fitted", None), ("check", range(args.sets, args.sets + args.check))):
-        some = problems if seeds is None else [pose(seed) for seed in seeds]
-        found = choices(some, weights)
-        several = found["truth"] > 1
-        best = np.mean([problem.score.max() for problem in some if problem.truth > 1])
-        print(
-            f"{what}: {len(some)} sets; "
-            f"of two clusters or more: AMI {found['score'][several].mean():.3f} "
-            f"(best candidate {best:.3f}), k right {found['right'][several].mean():.2f}, "
-            f"one cluster {found['one'][several].mean():.2f}; "
-            f"of one: one cluster {found['one'][~several].mean():.3f}"
-        )
-        probability = sure.predict_proba(np.minimum(found["lead"], longest)[:, None])[:, 1]
-        for low in np.arange(0, 1, 0.2):
-            here = (probability >= low) & (probability < low + 0.2 + 1e-9)
-            if here.any():
-                print(
-                    f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} sets, "
-                    f"mean {probability[here].mean():.2f}, "
-                    f"k right {found['right'][here].mean():.2f}"
-                )
+    with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:
+        problems = list(pool.map(pose, range(args.sets + args.check), chunksize=10))
+    choose_constants(problems[: args.sets])
+    report("fitted", problems[: args.sets])
+    if args.check:
+        report("check", problems[args.sets :])
 
 
 if __name__ == "__main__":

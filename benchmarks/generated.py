@@ -1,6 +1,9 @@
-"""Clustering problems drawn at random: blobs, shapes in the plane, and clouds without clusters.
+"""Clustering problems drawn at random: blobs, shapes, tables, and clouds without clusters.
 
 `draw_problem` makes one from a seed: rows, their true clusters from 1 on (0 is noise), and a name.
+The kinds are those that public benchmark sets have: blobs from far apart to as close as in the S
+sets, of equal and unequal density; curves, rings and boxes, some with noise or a thin bridge
+between two of them; tables of correlated, skewed and rounded columns whose classes overlap.
 """
 
 from __future__ import annotations
@@ -22,13 +25,17 @@ CLOUDS = (
     "curve",
     "scales",
     "simplex",
+    "triangle",
+    "sphere",
+    "grid",
+    "table",
 )
 
 
 def draw_problem(seed: int) -> tuple[np.ndarray, np.ndarray, str]:
     """Draw rows with known clusters; a quarter of the problems has one."""
     rng = np.random.default_rng(seed)
-    make = rng.choice([blobs, shapes, cloud], p=[0.4, 0.35, 0.25])
+    make = rng.choice([blobs, shapes, tables, cloud], p=[0.32, 0.28, 0.15, 0.25])
     X, y, name = make(rng)
     order = rng.permutation(len(X))
     return X[order], y[order], name
@@ -41,7 +48,7 @@ def blobs(rng):
     n = np.exp(rng.uniform(np.log(max(120, 20 * k)), np.log(5000)))
     kind = str(rng.choice(["round", "elliptical", "heavy", "skewed", "uniform"]))
     spread = np.exp(rng.normal(size=k) * rng.choice([0.0, 0.25, 0.6]))
-    apart = rng.uniform(2.4, 7.0) * (1 + 0.12 * np.sqrt(d) if d > 3 else 1.0)
+    apart = rng.uniform(2.2, 7.0) * (1 + 0.12 * np.sqrt(d) if d > 3 else 1.0)
     centers = _centers(rng, k, d, apart * spread.mean())
     sizes = np.maximum(12, n * rng.dirichlet(np.full(k, rng.choice([2.0, 5.0, 50.0])))).astype(int)
     parts = []
@@ -51,7 +58,26 @@ def blobs(rng):
             axes = np.exp(rng.uniform(-1, 1, size=d))
             rows = rows * (axes / np.sqrt(np.mean(axes**2))) @ _rotation(rng, d)
         parts.append(center + scale * rows)
-    return np.vstack(parts), np.repeat(np.arange(1, k + 1), sizes), f"{kind} blobs"
+    X, y = np.vstack(parts), np.repeat(np.arange(1, k + 1), sizes)
+    if d == 2 and rng.uniform() < 0.15:
+        return *_with_noise(rng, X, y), f"{kind} blobs+noise"
+    return X, y, f"{kind} blobs"
+
+
+def tables(rng):
+    """Correlated columns of different kinds, and classes that overlap, like measured tables."""
+    k = int(rng.integers(2, 8))
+    d = int(rng.integers(4, 31))
+    n = int(np.exp(rng.uniform(np.log(max(100, 30 * k)), np.log(2500))))
+    sizes = _sizes(rng, n, k)
+    columns = _Columns(rng, d)
+    latent = columns.n_factors
+    centers = _centers(rng, k, latent, rng.uniform(2.5, 6.0))
+    parts = []
+    for center, size in zip(centers, sizes, strict=True):
+        own = np.exp(rng.normal(size=latent) * rng.choice([0.0, 0.3, 0.6]))
+        parts.append(center + own * rng.normal(size=(size, latent)))
+    return columns.show(rng, np.vstack(parts)), np.repeat(np.arange(1, k + 1), sizes), "table"
 
 
 def shapes(rng):
@@ -62,9 +88,11 @@ def shapes(rng):
     parts = make(rng, n, thick)
     X, y = np.vstack(parts), np.repeat(np.arange(1, len(parts) + 1), [len(p) for p in parts])
     name = make.__name__.strip("_")
-    if rng.uniform() < 0.2:
-        noise = rng.uniform(X.min(axis=0), X.max(axis=0), size=(int(len(X) * 0.06), 2))
-        X, y, name = np.vstack([X, noise]), np.append(y, np.zeros(len(noise), int)), f"{name}+noise"
+    extra = rng.uniform()
+    if extra < 0.2:
+        X, y, name = *_with_noise(rng, X, y), f"{name}+noise"
+    elif extra < 0.35:
+        X, y, name = *_with_bridge(rng, X, y), f"{name}+bridge"
     if rng.uniform() < 0.25:
         d = int(rng.choice([3, 5, 10]))
         turned = np.zeros((len(X), d))
@@ -104,12 +132,65 @@ def cloud(rng):
         X = rng.normal(size=(n, d)) * np.where(wide, rng.uniform(1.2, 2.0), 1.0)
     elif kind == "simplex":
         X = rng.dirichlet(np.ones(d + 1), size=n)[:, :d]
+    elif kind == "triangle":
+        X = np.sort(rng.uniform(size=(n, 2)), axis=1)
+    elif kind == "sphere":
+        X = rng.normal(size=(n, d + 1))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+    elif kind == "grid":
+        values = int(rng.integers(4, 30))
+        X = rng.integers(0, values, size=(n, d)).astype(float)
+        return X, np.ones(n, dtype=int), "grid cloud"
+    elif kind == "table":
+        columns = _Columns(rng, max(d, 4))
+        X = columns.show(rng, rng.normal(size=(n, columns.n_factors)))
+        return X, np.ones(n, dtype=int), "table cloud"
     else:
         X = _curve(rng, n, str(rng.choice(["moon", "ring", "line", "s", "spiral"])))
         X = X + rng.uniform(0.005, 0.08) * rng.normal(size=X.shape)
     if rng.uniform() < 0.5:
         X = X @ _rotation(rng, X.shape[1])
     return X, np.ones(len(X), dtype=int), f"{kind} cloud"
+
+
+class _Columns:
+    """Columns that follow a few factors: correlated, some skewed, some rounded."""
+
+    def __init__(self, rng, d):
+        self.n_factors = int(rng.integers(2, min(d, 8) + 1))
+        loadings = rng.normal(size=(self.n_factors, d))
+        self._loadings = loadings / np.linalg.norm(loadings, axis=0)
+        self._noise = rng.uniform(0.2, 1.0)
+        self._skew = np.where(rng.uniform(size=d) < rng.choice([0.0, 0.5]), 0.35, 0.0)
+        self._steps = np.where(rng.uniform(size=d) < rng.choice([0.0, 0.5, 1.0]), 40, 0)
+        self._scale = np.exp(0.4 * rng.normal(size=d))
+
+    def show(self, rng, factors):
+        """Return the columns of rows with these factors, of about unit spread within a class."""
+        d = self._loadings.shape[1]
+        X = factors @ self._loadings + self._noise * rng.normal(size=(len(factors), d))
+        with_skew = np.expm1(self._skew * X) / np.where(self._skew > 0, self._skew, 1.0)
+        X = np.where(self._skew > 0, with_skew, X)
+        step = np.ptp(X, axis=0) / np.where(self._steps > 0, self._steps, 1)
+        return np.where(self._steps > 0, np.round(X / step) * step, X) * self._scale
+
+
+def _with_noise(rng, X, y):
+    """Add uniform rows in the box around the others, of no cluster."""
+    noise = rng.uniform(X.min(axis=0), X.max(axis=0), size=(int(len(X) * 0.06), X.shape[1]))
+    return np.vstack([X, noise]), np.append(y, np.zeros(len(noise), int))
+
+
+def _with_bridge(rng, X, y):
+    """Add a thin line of rows between the first two clusters, of neither."""
+    one, other = X[y == 1], X[y == 2]
+    distance, nearest = KDTree(other).query(one)
+    start = int(distance.argmin())
+    end = other[nearest[start]]
+    share = rng.uniform(size=(int(np.ceil(0.01 * len(X))), 1))
+    bridge = one[start] + share * (end - one[start])
+    bridge += 0.02 * X.std() * rng.normal(size=bridge.shape)
+    return np.vstack([X, bridge]), np.append(y, np.zeros(len(bridge), int))
 
 
 def _standard_rows(rng, kind, size, d):
@@ -122,8 +203,8 @@ def _standard_rows(rng, kind, size, d):
         return rng.uniform(-np.sqrt(3), np.sqrt(3), size=(size, d))
     rows = rng.normal(size=(size, d))
     if kind in ("uniform", "ball"):
-        rows *= np.sqrt(d + 2) * rng.uniform(size=(size, 1)) ** (1 / d)
-        rows /= np.linalg.norm(rows / np.sqrt(d + 2), axis=1)[:, None] * np.sqrt(d + 2)
+        radius = np.sqrt(d + 2) * rng.uniform(size=(size, 1)) ** (1 / d)
+        rows *= radius / np.linalg.norm(rows, axis=1)[:, None]
     return rows
 
 

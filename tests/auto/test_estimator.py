@@ -9,7 +9,6 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from countless import AutoClustering, DPMeans
-from countless.auto.choice import Evidence, confidence
 from countless.auto.merged import MergedMixture
 from countless.io.model_file import load_model, save_model
 
@@ -57,6 +56,7 @@ def test_one_cluster(kind):
     assert model.best_method_ == "one cluster"
     assert not model.predict(X).any()
     assert model.reason_.startswith("One cluster")
+    assert model.candidates_[0].evidence == 1.0
 
 
 def test_the_seed_does_not_decide(moons):
@@ -70,6 +70,9 @@ def test_candidates_are_told(fitted):
     best = max(fitted.candidates_, key=lambda one: one.evidence)
     assert best.method == fitted.best_method_
     assert best.agreement == pytest.approx(1.0)
+    assert sum(one.evidence for one in fitted.candidates_) == pytest.approx(1.0)
+    assert fitted.reason_.startswith("Connected clusters")
+    assert "would cut them into" in fitted.reason_
     assert 0 <= fitted.confidence_ <= 1
     assert set(fitted.candidate_labels_) == set(methods[1:])
     assert len(fitted.compared_rows_) == 400
@@ -183,20 +186,14 @@ def test_merged_mixtures_are_saved(tmp_path, d):
 def test_merged_mixture_joins_the_pieces_of_a_curve(moons):
     model = MergedMixture().fit(moons[0])
     assert model.n_clusters_ == 2 < model.mixture_.n_clusters_
-    assert MergedMixture(0.0).fit(moons[0]).n_clusters_ == model.mixture_.n_clusters_
-    with pytest.raises(ValueError, match="least_separation must be a number"):
-        MergedMixture(-1.0).fit(moons[0])
+    assert MergedMixture(merge=False).fit(moons[0]).n_clusters_ == model.mixture_.n_clusters_
+    with pytest.raises(ValueError, match="merge must be True or False; got 3"):
+        MergedMixture(merge=3).fit(moons[0])
 
 
-def test_confidence_grows_with_the_lead():
-    sure = [confidence([lead, 0.0], [2, 1], 0) for lead in (0.1, 1.0, 5.0)]
-    assert sure == sorted(sure)
-    assert sure[0] < sure[-1]
-    # A rival with the same number of clusters takes nothing away.
-    assert confidence([5.0, 4.9, 0.0], [2, 2, 1], 0) == sure[-1]
-
-
-def test_more_separation_is_more_evidence():
-    weak = Evidence(0.1, 0.2, -2.0, 0.2, np.log(3))
-    strong = weak._replace(separation=2.0, separated=1.0)
-    assert strong.weigh("round") > weak.weigh("round")
+def test_a_background_does_not_merge_what_it_surrounds():
+    rng = np.random.default_rng(0)
+    X, y = make_blobs(600, centers=[[0, 0], [3, 3], [0, 5]], cluster_std=0.4, random_state=0)
+    noise = rng.uniform(-3, 8, size=(200, 2))
+    model = MergedMixture().fit(np.vstack([X, noise]))
+    assert adjusted_rand_score(y, model.labels_[:600]) > 0.95

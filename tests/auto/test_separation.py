@@ -6,34 +6,65 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import kneighbors_graph
 
-from countless.auto.separation import DEEPEST, Separation, separation, valley
+from countless.auto.choice import LEAST_SIGNIFICANCE
+from countless.auto.separation import Separation, separation, valley
+
+
+def links_of(X):
+    links = kneighbors_graph(X, 10)
+    return links + links.T
 
 
 def two_blobs(apart, n=400, d=2, seed=0):
     rng = np.random.default_rng(seed)
-    shift = np.zeros(d)
-    shift[0] = apart
-    return rng.normal(size=(n, d)), rng.normal(size=(n, d)) + shift
+    X = rng.normal(size=(2 * n, d))
+    X[n:, 0] += apart
+    return X, np.repeat([0, 1], n)
 
 
-def test_deeper_the_farther_apart():
-    depths = [valley(*two_blobs(apart)) for apart in (1.0, 3.0, 4.0, 6.0)]
-    assert depths[0] == 0.0
-    assert depths == sorted(depths)
-    assert depths[-1] > 1.5
+def significance(X, labels):
+    return separation(X, labels, links_of(X)).strongest()
 
 
-@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential"])
+def test_more_significant_the_farther_apart():
+    found = [significance(*two_blobs(apart)) for apart in (1.0, 3.5, 4.5)]
+    assert found[0] < LEAST_SIGNIFICANCE < found[1] < found[2]
+
+
+def test_more_significant_the_more_rows():
+    found = [significance(*two_blobs(3.0, n)) for n in (100, 400, 1600)]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "laplace", "lognormal"])
 @pytest.mark.parametrize("d", [1, 2, 10])
-def test_halves_of_one_cluster_have_no_valley(kind, d):
+def test_a_cloud_cut_in_many_has_no_valley(kind, d):
     X = getattr(np.random.default_rng(1), kind)(size=(1000, d))
-    middle = np.median(X[:, 0])
-    assert valley(X[X[:, 0] < middle], X[X[:, 0] >= middle]) < 0.2
+    for n_cuts in (1, 3, 9):
+        cuts = np.quantile(X[:, 0], np.linspace(0, 1, n_cuts + 2)[1:-1])
+        assert significance(X, np.searchsorted(cuts, X[:, 0])) < LEAST_SIGNIFICANCE
 
 
-def test_equal_rows_that_differ_between_clusters():
-    assert valley(np.zeros((5, 2)), np.ones((5, 2))) == DEEPEST
-    assert valley(np.zeros((5, 2)), np.zeros((5, 2))) == 0.0
+def test_cells_of_a_box_have_no_valley():
+    # Between the centers of two hexagons their union is narrow; the rows beside it count as well.
+    X = np.random.default_rng(0).uniform(size=(3000, 2))
+    row = np.floor(6 * X[:, 1]).astype(int)
+    cells = row * 8 + np.floor(7 * (X[:, 0] + (row % 2) / 14)).astype(int)
+    labels = np.unique(cells, return_inverse=True)[1]
+    assert significance(X, labels) < LEAST_SIGNIFICANCE
+
+
+def test_arcs_of_a_ring_have_no_valley():
+    rng = np.random.default_rng(0)
+    turn = rng.uniform(0, 2 * np.pi, 1000)
+    X = np.c_[np.cos(turn), np.sin(turn)] + 0.02 * rng.normal(size=(1000, 2))
+    assert significance(X, np.floor(turn).astype(int)) < LEAST_SIGNIFICANCE
+
+
+def test_equal_rows():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)
+    found = valley(X, np.arange(5), np.arange(5, 10), np.array([0, 5]))
+    assert found.depth == found.excess == 0.0
 
 
 @given(
@@ -43,23 +74,54 @@ def test_equal_rows_that_differ_between_clusters():
 )
 @settings(max_examples=25, deadline=None)
 def test_invariant_under_shift_scale_and_order(shift, scale, seed):
-    a, b = two_blobs(3.5, n=60, seed=seed)
-    depth = valley(a, b)
-    assert valley(b, a) == pytest.approx(depth, abs=1e-6)
-    assert valley(scale * a + shift, scale * b + shift) == pytest.approx(depth, abs=1e-6)
-    assert valley(a[::-1], b) == pytest.approx(depth, abs=1e-6)
+    X, labels = two_blobs(3.5, n=60, seed=seed)
+    links = links_of(X)
+    found = separation(X, labels, links)
+    moved = separation(scale * X + shift, labels, links)
+    assert moved.significance == pytest.approx(found.significance, abs=1e-6)
+    assert moved.excess == pytest.approx(found.excess, abs=1e-6)
+    other = separation(X, 1 - labels, links)
+    assert other.significance == pytest.approx(found.significance, abs=1e-6)
 
 
-def test_clusters_without_a_link_are_separated():
-    X = np.vstack(two_blobs(50.0))
-    labels = np.repeat([0, 1], 400)
-    found = separation(X, labels, kneighbors_graph(X, 10))
-    assert found.cut == 0.0
-    assert found.weakest().tolist() == [DEEPEST, DEEPEST]
+def test_pieces_of_a_box_have_more_rows_at_their_border_than_normal_clusters():
+    box = np.random.default_rng(0).uniform(size=(800, 2)) * [2, 1]
+    halves = separation(box, (box[:, 0] > 1).astype(int), links_of(box))
+    X, labels = two_blobs(3.5)
+    blobs = separation(X, labels, links_of(X))
+    assert halves.excess[0] > 0.3 > blobs.excess[0]
+
+
+def test_clusters_without_a_link_are_no_pair():
+    X, labels = two_blobs(50.0)
+    found = separation(X, labels, links_of(X))
+    assert len(found.pairs) == 0
+    assert found.strongest() == 0.0
+    assert found.merge(3.0).tolist() == [0, 1]
+
+
+def with_levels(level, depth):
+    """Return three clusters in a row: 0 beside 1 beside 2."""
+    pairs, ones = np.array([[0, 1], [1, 2]]), np.ones(2)
+    no_error = np.full(3, 1e-6)
+    return Separation(
+        pairs, 5 * ones, np.array(depth), 0.1 * ones, 0 * ones, np.array(level), no_error
+    )
 
 
 def test_merges_are_transitive():
-    depth = np.array([[3.0, 0.1, 2.0], [0.1, 3.0, 0.2], [2.0, 0.2, 3.0]])
-    assert Separation(depth, 0.1).merge(0.3).tolist() == [0, 0, 0]
-    assert Separation(depth, 0.1).merge(0.15).tolist() == [0, 0, 1]
-    assert Separation(depth, 0.1).merge(0.0).tolist() == [0, 1, 2]
+    found = with_levels([1.0, 1.0, 1.0], [0.1, 0.2])
+    assert found.merge(3.0).tolist() == [0, 0, 0]
+    assert found.merge(1.5).tolist() == [0, 0, 1]
+    assert found.merge(0.0).tolist() == [0, 1, 2]
+
+
+def test_a_thin_cluster_between_two_dense_ones_joins_one_of_them():
+    found = with_levels([5.0, 1.0, 4.0], [0.0, 0.0])
+    assert found.merge(3.0).tolist() in ([0, 0, 1], [0, 1, 1])
+
+
+def test_more_clusters_need_more_significant_valleys():
+    X = np.random.default_rng(0).uniform(size=(2000, 2)) * [100, 1]
+    labels = np.floor(X[:, 0]).astype(int)
+    assert len(np.unique(separation(X, labels, links_of(X)).merge())) <= 3

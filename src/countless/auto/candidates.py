@@ -34,7 +34,7 @@ class Family(NamedTuple):
 
 FAMILIES: Mapping[str, Family] = {
     "round": Family(DPMeans(), None, "Round clusters"),
-    "elliptical": Family(MergedMixture(least_separation=0.0), MOST_ROWS, "Elliptical clusters"),
+    "elliptical": Family(MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters"),
     "merged": Family(MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses"),
     "connected": Family(SpectralDPMeans(), MOST_ROWS, "Connected clusters"),
 }
@@ -124,7 +124,7 @@ def fit_candidates(
                 warnings.simplefilter("always")
                 rows = take(places)
                 if mixture is not None and isinstance(estimator, MergedMixture):
-                    estimator.merge(mixture, rows, links)  # it has been fitted already
+                    estimator.take(mixture, rows, links)  # it has been fitted already
                 else:
                     estimator.fit(rows)
         except Exception as error:  # whatever it is, the others are not to blame: it is reported

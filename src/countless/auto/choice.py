@@ -1,116 +1,229 @@
-"""Choosing between clusterings of one table by evidence that is the same for all of them.
+"""Choosing between clusterings of one table: is there structure, which clustering, and how sure.
 
-A clustering is described by a few measurements, none of which knows the method that made it:
+Two questions are kept apart.
 
-* separation: how deep the valleys of density around its clusters are (`countless.auto.separation`);
-* separated: the share of rows whose cluster has a valley all around it;
+*Is there more than one cluster?* Yes, if a valley of density between two clusters of a candidate is
+more significant than those of structureless clouds (`countless.auto.separation`); if the connected
+candidate finds several, which judges them by clouds of its own; or if no link between neighbours
+crosses from one cluster of a candidate to another.
+
+*Which clustering?* Every candidate of two clusters or more is described by measurements of which
+none knows the method. The components of the mixture serve as pieces: each piece is in the cluster
+that most of its rows are in.
+
 * cut: the share of links between neighbours that it cuts, as a logarithm;
-* agreement: its adjusted mutual information with what the other families found;
+* missed: the conditional entropy of the pieces merged where no significant valley separates them
+  (`MergedMixture`), given the clustering: valleys all around a cluster that it does not cut;
+* within: the share of links between pieces that are within its clusters across a valley, each
+  weighted by the significance of that valley;
+* tiles: the share of links between pieces that it cuts although there are more rows at the border
+  than normal clusters have: pieces of a curve or a box;
+* agreement: the highest adjusted mutual information with a clustering of another family;
 * the logarithm of its number of clusters.
 
-Its evidence is a weighted sum of these, and a constant for its family; one cluster has evidence 0.
-The clustering of highest evidence is chosen. The weights maximise the expected adjusted mutual
-information with the truth when a clustering is drawn with probability proportional to
-``exp(evidence)``, on 400 generated data sets; then the constants of the families are shifted to
-where clusters are found in 5 % of those without any. ``python benchmarks/auto_evidence.py`` prints
-this file's constants. No public data set took part.
+A weighted sum of these and a constant for the family makes a score; the share of ``exp(score)``
+among all candidates is the candidate's evidence. The weights maximise the expected adjusted mutual
+information with the truth when a candidate is drawn by its evidence, and a quarter for the right
+number of clusters, on generated data sets that have clusters; the significance that a valley needs
+is set to 5 % false alarms on those that have none. ``python benchmarks/auto_evidence.py`` prints
+the constants. No public data set took part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.metrics import adjusted_mutual_info_score
 
-from countless.auto.separation import separation
+from countless.auto.separation import Separation, separation
 
-# A cluster whose shallowest valley is this deep is separated, as `MergedMixture` has it.
-LEAST_SEPARATION = 0.3
 # Added to the share of links that are cut, so that none has a logarithm.
 NO_CUT = 0.005
+# Significance of a valley beyond which it counts no more, and the excess that is a factor of 20.
+MOST_SIGNIFICANT, MOST_EXCESS = 4.0, 3.0
 # Rows on which two clusterings are compared.
-MOST_COMPARED = 3_000
-
-
-class Evidence(NamedTuple):
-    """What speaks for a clustering of two clusters or more."""
-
-    separation: float
-    separated: float
-    cut: float
-    agreement: float
-    log_clusters: float
-
-    def weigh(self, family: str) -> float:
-        """Return the evidence for a clustering of a family, beside one cluster's 0."""
-        weights = [getattr(WEIGHTS, name) for name in self._fields]
-        return WEIGHTS.family.get(family, WEIGHTS.other) + float(np.dot(weights, self))
+MOST_COMPARED = 2_000
+# Families whose clusters may have any shape: the way from mean to mean says nothing about them.
+ANY_SHAPE = ("merged", "connected")
 
 
 class Weights(NamedTuple):
-    """What each measurement counts, and each family; chosen by benchmarks/auto_evidence.py."""
+    """What each measurement counts; chosen by benchmarks/auto_evidence.py."""
 
-    separation: float
-    separated: float
     cut: float
+    missed: float
+    within: float
+    tiles: float
     agreement: float
     log_clusters: float
-    family: Mapping[str, float]
-    other: float  # a family that took no part in the choice of weights
-    # The probability that k is right is expit(intercept + slope * lead), with the lead of the
-    # chosen evidence over that of the next clustering with another number of clusters.
-    intercept: float
-    slope: float
+    family: Mapping[str, float]  # 0 for a family that took no part in the choice of weights
+    # The probability that k is right is expit of a constant and weighted sums: for several clusters
+    # of the log odds of all evidence for this k and of log k; for one of the significance of the
+    # strongest valley and of the share of candidates that have several.
+    several: tuple[float, float, float]
+    one: tuple[float, float, float]
 
 
+# A valley between two clusters is this significant, or chance has made it.
+LEAST_SIGNIFICANCE = 3.1
 WEIGHTS = Weights(
-    separation=1.19,
-    separated=1.69,
-    cut=0.19,
-    agreement=0.87,
-    log_clusters=-1.07,
-    family={"round": -2.63, "elliptical": -2.10, "merged": 1.58, "connected": 7.04},
-    other=-2.0,
-    intercept=-0.30,
-    slope=0.18,
+    cut=-1.1,
+    missed=-10.77,
+    within=-10.92,
+    tiles=-25.87,
+    agreement=4.89,
+    log_clusters=-2.71,
+    family={"round": 0.0, "elliptical": 3.9, "merged": -3.02, "connected": 4.06},
+    several=(-0.19, 0.26, -0.03),
+    one=(1.96, -0.36, -1.94),
 )
+# Evidence of 0 or 1 has log odds of this size at most.
+MOST_ODDS = 6.0
 
 
-def measure(
+class Measurements(NamedTuple):
+    """What is measured of a clustering of two clusters or more."""
+
+    cut: float
+    missed: float
+    within: float
+    tiles: float
+    agreement: float
+    log_clusters: float
+
+    def score(self, family: str) -> float:
+        """Return the weighted sum for a clustering of a family."""
+        weights = [getattr(WEIGHTS, name) for name in self._fields]
+        return WEIGHTS.family.get(family, 0.0) + float(np.dot(weights, self))
+
+
+class Comparison(NamedTuple):
+    """What was measured of all candidates."""
+
+    measured: dict[str, Measurements]  # of the candidates with several clusters
+    significance: float  # of the strongest valley between clusters
+    apart: bool  # whether a candidate needs no valley to be told from chance
+
+    @property
+    def structure(self) -> bool:
+        """Tell whether there is more than one cluster."""
+        return self.apart or self.significance >= LEAST_SIGNIFICANCE
+
+    def evidence(self) -> dict[str, float]:
+        """Return what speaks for each candidate with several clusters; they add up to 1."""
+        if not self.structure:
+            return dict.fromkeys(self.measured, 0.0)
+        share = softmax([found.score(name) for name, found in self.measured.items()])
+        return dict(zip(self.measured, share.tolist(), strict=True))
+
+
+def compare(
     X: np.ndarray, links: sp.csr_array, clusterings: Mapping[str, np.ndarray]
-) -> dict[str, Evidence]:
+) -> Comparison:
     """Measure what speaks for each clustering of two clusters or more.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
     links : CSR array of shape (n_rows, n_rows)
-        A graph that links each row to its nearest neighbours.
+        A symmetric graph that links each row to its nearest neighbours.
     clusterings : mapping from names to ndarray of int of shape (n_rows,)
         Labels 0, 1, ..., all of which occur. 'merged' is made from 'elliptical', so neither counts
         as another's opinion of the other.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import kneighbors_graph
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + [4, 0]])
+    >>> links = kneighbors_graph(X, 10)
+    >>> halves = {"k-means": np.repeat([0, 1], 200)}
+    >>> compare(X, links + links.T, halves).structure
+    True
+    >>> X = rng.normal(size=(400, 2))
+    >>> links = kneighbors_graph(X, 10)
+    >>> compare(X, links + links.T, {"k-means": (X[:, 0] > 0).astype(int)}).structure
+    False
     """
-    found = {}
-    opinions = [name for name in clusterings if name != "merged"]
-    for name, labels in clusterings.items():
-        if not labels.any():
-            continue
-        own = ("merged", "elliptical") if name in ("merged", "elliptical") else (name,)
-        others = [agreement(labels, clusterings[other]) for other in opinions if other not in own]
-        apart = separation(X, labels, links)
-        weakest, size = apart.weakest(), np.bincount(labels)
-        found[name] = Evidence(
-            separation=float(weakest @ size) / len(labels),
-            separated=float(size[weakest >= LEAST_SEPARATION].sum()) / len(labels),
-            cut=float(np.log(NO_CUT + apart.cut)),
-            agreement=float(np.mean(others)) if others else 0.0,
-            log_clusters=float(np.log(len(size))),
+    several = {name: labels for name, labels in clusterings.items() if labels.any()}
+    if not several:
+        return Comparison({}, 0.0, False)
+    valleys = {
+        name: separation(X, labels, links)
+        for name, labels in several.items()
+        if name not in ANY_SHAPE
+    }
+    finest = max(valleys, key=lambda name: valleys[name].n_clusters, default="")
+    pieces = _Pieces.of(several, valleys, "elliptical" if "elliptical" in valleys else finest)
+    row = np.repeat(np.arange(len(X)), np.diff(links.indptr))
+    measured = {}
+    for name, labels in several.items():
+        crossing = float((labels[row] != labels[links.indices]).mean()) if len(row) else 0.0
+        others = (several[other] for other in several if _independent(name, other))
+        measured[name] = Measurements(
+            np.log(NO_CUT + crossing),
+            *pieces.against(labels),
+            agreement=max((agreement(labels, other) for other in others), default=0.0),
+            log_clusters=float(np.log(labels.max() + 1)),
         )
-    return found
+    significance = max((found.strongest() for found in valleys.values()), default=0.0)
+    uncut = any(found.cut <= np.log(NO_CUT) for found in measured.values())
+    return Comparison(measured, significance, "connected" in several or uncut)
+
+
+class _Pieces(NamedTuple):
+    """Pieces of the data, the links and valleys between them, and these merged across no valley."""
+
+    labels: np.ndarray
+    merged: np.ndarray
+    valleys: Separation | None
+
+    @staticmethod
+    def of(
+        clusterings: Mapping[str, np.ndarray], valleys: Mapping[str, Separation], name: str
+    ) -> _Pieces:
+        if not name:  # nothing but clusters of any shape
+            one = np.zeros(len(next(iter(clusterings.values()))), dtype=np.int32)
+            return _Pieces(one, one, None)
+        labels = clusterings[name]
+        return _Pieces(labels, valleys[name].merge()[labels], valleys[name])
+
+    def against(self, labels: np.ndarray) -> tuple[float, float, float]:
+        """Return what a clustering misses, keeps together across valleys, and cuts to tiles."""
+        missed = conditional_entropy(self.merged, labels)
+        if self.valleys is None or not len(self.valleys.pairs):
+            return missed, 0.0, 0.0
+        shared = np.zeros((int(self.labels.max()) + 1, int(labels.max()) + 1))
+        np.add.at(shared, (self.labels, labels), 1.0)
+        one, other = shared.argmax(axis=1)[self.valleys.pairs].T
+        share = self.valleys.n_links / self.valleys.n_links.sum()
+        depth = np.clip(self.valleys.significance / MOST_SIGNIFICANT, 0.0, 1.0)
+        tile = 1.0 - np.exp(-np.clip(self.valleys.excess, 0.0, MOST_EXCESS))
+        within, cut = share * (one == other), share * (one != other)
+        return missed, float(within @ depth), float(cut @ tile)
+
+
+def _independent(name: str, other: str) -> bool:
+    """Tell whether two candidates are different families, of which neither made the other."""
+    return name != other and {name, other} != {"merged", "elliptical"} and other != "merged"
+
+
+def conditional_entropy(labels: np.ndarray, given: np.ndarray) -> float:
+    """Return the entropy of labels given others, in nats.
+
+    Examples
+    --------
+    >>> round(conditional_entropy(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1])), 3)
+    0.347
+    """
+    shared = sp.csr_array((np.ones(len(labels)), (given, labels)))
+    size = np.asarray(shared.sum(axis=1)).ravel()
+    cells = sp.coo_array(shared)
+    return float(cells.data @ np.log(size[cells.coords[0]] / cells.data)) / len(labels)
 
 
 def agreement(one: np.ndarray, other: np.ndarray) -> float:
@@ -119,17 +232,27 @@ def agreement(one: np.ndarray, other: np.ndarray) -> float:
     return float(adjusted_mutual_info_score(one[::step], other[::step]))
 
 
-def confidence(evidence: Sequence[float], n_clusters: Sequence[int], chosen: int) -> float:
-    """Return the probability that the number of clusters of the chosen clustering is right.
+def signs(comparison: Comparison, n_clusters: Mapping[str, int], chosen: str | None) -> np.ndarray:
+    """Return what the confidence in the number of clusters of a choice depends on.
 
-    Examples
-    --------
-    >>> from countless.auto.choice import confidence
-    >>> confidence([9.0, 0.0], [3, 1], 0) > confidence([1.0, 0.0], [3, 1], 0)
-    True
+    Parameters
+    ----------
+    comparison : Comparison
+    n_clusters : mapping from str to int
+        Those of all candidates.
+    chosen : str or None
+        The candidate that is chosen; None for one cluster.
     """
-    rivals = [
-        value for value, k in zip(evidence, n_clusters, strict=True) if k != n_clusters[chosen]
-    ]
-    lead = evidence[chosen] - max(rivals, default=-np.inf)
-    return float(expit(WEIGHTS.intercept + WEIGHTS.slope * lead))
+    if chosen is None:
+        share = np.mean([k > 1 for k in n_clusters.values()]) if n_clusters else 0.0
+        return np.array([1.0, comparison.significance, share])
+    evidence = comparison.evidence()
+    same = sum(evidence[name] for name in evidence if n_clusters[name] == n_clusters[chosen])
+    odds = np.log(max(same, 1e-12)) - np.log(max(1.0 - same, 1e-12))
+    return np.array([1.0, np.clip(odds, -MOST_ODDS, MOST_ODDS), np.log(n_clusters[chosen])])
+
+
+def confidence(comparison: Comparison, n_clusters: Mapping[str, int], chosen: str | None) -> float:
+    """Return the probability that the number of clusters of the choice is right."""
+    weights = WEIGHTS.one if chosen is None else WEIGHTS.several
+    return float(expit(np.dot(weights, signs(comparison, n_clusters, chosen))))

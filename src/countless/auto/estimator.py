@@ -2,7 +2,7 @@
 
 Round clusters, elliptical ones and connected ones are right on different data. Each family is
 fitted, every clustering is measured in the same way (`countless.auto.choice`), and the one with the
-most evidence is returned, or one cluster where none has any.
+most evidence is returned, or one cluster where the data shows no more than chance does.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from countless.auto.candidates import (
     Sampler,
     fit_candidates,
 )
-from countless.auto.choice import agreement, confidence, measure
-from countless.auto.merged import neighbor_links
+from countless.auto.choice import agreement, compare, conditional_entropy, confidence
+from countless.auto.merged import leading_components, neighbor_links
 from countless.auto.tables import MixedTable, is_graph, mixed_table
 from countless.hard.checks import check_finite
 from countless.hard.dp_means import DPMeans
@@ -37,6 +37,8 @@ from countless.hard.graph.estimator import GraphDPMeans
 from countless.hard.parameters import is_number
 
 ONE = "one cluster"
+# Clusterings whose adjusted mutual information is above this are called nearly the same.
+SAME = 0.95
 
 
 class Candidate(NamedTuple):
@@ -44,7 +46,7 @@ class Candidate(NamedTuple):
 
     method: str
     n_clusters: int | None  # None where it failed or was left out
-    evidence: float | None  # beside 0 for one cluster
+    evidence: float | None  # from 0 to 1; all add up to 1
     agreement: float | None  # adjusted mutual information with the clustering that was chosen
     seconds: float
     note: str
@@ -92,9 +94,9 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     best_method_ : str
         Its name among the candidates, or 'one cluster'.
     candidates_ : list of Candidate
-        For each candidate: ``method``, ``n_clusters``, ``evidence`` (one cluster has 0),
-        ``agreement`` with what was chosen, ``seconds``, and a ``note`` on samples, warnings and
-        failures.
+        For each candidate: ``method``, ``n_clusters``, ``evidence`` (its share, from 0 to 1: one
+        cluster has all of it where there is no structure, and none otherwise), ``agreement`` with
+        what was chosen, ``seconds``, and a ``note`` on samples, warnings and failures.
     candidate_labels_ : dict from str to ndarray
         The clusters of each candidate, of the rows on which they were compared.
     compared_rows_ : ndarray
@@ -304,33 +306,29 @@ def _choose(
     links: Any,
 ) -> Outcome:
     """Choose the clustering with the most evidence, or one cluster."""
-    measured = measure(X, links, labels)
-    weighed = {name: found.weigh(name) for name, found in measured.items()}
+    mean, components = leading_components(X)
+    comparison = compare((X - mean) @ components.T, links, labels)
+    evidence = comparison.evidence()
+    several = comparison.structure
+    best = max(evidence, key=lambda name: evidence[name]) if several else ONE
     one = np.zeros(len(X), dtype=np.int32)
-    best = max(weighed, key=lambda name: weighed[name], default=ONE)
-    if weighed.get(best, 0.0) <= 0.0:
-        best = ONE
     chosen_labels = labels.get(best, one)
-    candidates = [Candidate(ONE, 1, 0.0, agreement(one, chosen_labels), 0.0, "")]
+    candidates = [Candidate(ONE, 1, 1.0 - several, agreement(one, chosen_labels), 0.0, "")]
     for fitted in attempts:
         own = labels.get(fitted.method)
         candidates.append(
             Candidate(
                 fitted.method,
                 None if own is None else int(own.max()) + 1,
-                None if own is None else weighed.get(fitted.method, 0.0),
+                None if own is None else evidence.get(fitted.method, 0.0),
                 None if own is None else agreement(own, chosen_labels),
                 fitted.seconds,
                 fitted.note,
             )
         )
-    known = [one for one in candidates if one.evidence is not None]
     chosen = next(i for i, one in enumerate(candidates) if one.method == best)
-    sure = confidence(
-        [float(one.evidence or 0.0) for one in known],
-        [int(one.n_clusters or 1) for one in known],
-        known.index(candidates[chosen]),
-    )
+    n_clusters = {name: int(own.max()) + 1 for name, own in labels.items()}
+    sure = confidence(comparison, n_clusters, best if several else None)
     done = [fitted for fitted in attempts if fitted.estimator is not None]
     winner = next((fitted for fitted in done if fitted.method == best), done[0])
     return Outcome(candidates, chosen, winner, sure, labels, places)
@@ -351,20 +349,34 @@ def _reason(outcome: Outcome) -> str:
     """Say in a sentence why the chosen clusters were chosen."""
     families = {**FAMILIES, **MIXED_FAMILIES}
     chosen = outcome.candidates[outcome.chosen]
-    others = [one for one in outcome.candidates if one.n_clusters is not None and one != chosen]
+    others = [one for one in outcome.candidates[1:] if one.n_clusters is not None and one != chosen]
     if chosen.method == ONE:
         if all(one.n_clusters == 1 for one in others):
-            return "One cluster: every candidate says so."
-        return "One cluster: no other clustering has evidence above 0."
+            return "One cluster: no method finds more."
+        return "One cluster: where methods would cut it, the rows are as dense as on either side."
     what = families[chosen.method].clusters if chosen.method in families else chosen.method
-    same = [one.method for one in others if one.agreement is not None and one.agreement > 0.95]
-    if same:
-        return f"{what}: {' and '.join(same)} clusters are nearly the same."
-    more = [one for one in others if (one.n_clusters or 0) > (chosen.n_clusters or 0)]
-    if more:
-        rival = max(more, key=lambda one: one.evidence or 0.0)
-        return (
-            f"{what}: {rival.method} ones would cut them into {rival.n_clusters} pieces, "
-            f"with evidence {rival.evidence:.1f} against {chosen.evidence:.1f}."
-        )
-    return f"{what}: no other clustering has as much evidence."
+    # 'merged' is the mixture once more, which 'elliptical' speaks for.
+    several = [one for one in others if (one.n_clusters or 1) > 1 and one.method != "merged"]
+    if not several:
+        return f"{what}: no other method finds more than one cluster."
+    different = [one for one in several if (one.agreement or 0.0) <= SAME]
+    if not different:
+        return f"{what}: {_enumerate([one.method for one in several])} ones are nearly the same."
+    rival = max(different, key=lambda one: one.evidence or 0.0)
+    finer = _pieces(outcome, rival.method, chosen.method)
+    coarser = _pieces(outcome, chosen.method, rival.method)
+    if finer > 2 * coarser:
+        return f"{what}: {rival.method} ones would cut them into {rival.n_clusters} pieces."
+    if coarser > 2 * finer:
+        return f"{what}: {rival.method} ones would join some that are separate."
+    return f"{what}: the borders of {rival.method} ones are less clear."
+
+
+def _pieces(outcome: Outcome, method: str, given: str) -> float:
+    """Return how finely one clustering cuts the clusters of another."""
+    return conditional_entropy(outcome.labels[method], outcome.labels[given])
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    """Join names by commas and a last 'and'."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

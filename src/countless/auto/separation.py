@@ -1,52 +1,110 @@
 """How well clusters are separated: the valley of density between two that are neighbours.
 
-Two clusters that share no link of a neighbour graph are separated. For two that do, their rows are
-projected on Fisher's discriminant direction, and a kernel estimate of the density is followed from
-the median of one to the median of the other. Where it falls below the lower of the two modes there
-is a valley, whose depth is ``log(lower mode / valley)``. One standard error is taken off, since few
-rows show a valley by chance. Halves of one cluster have none, whatever its shape is otherwise; this
-is the ridgeline test of Hennig (2010) with an estimated density in place of a fitted one.
+The density of rows is followed from one cluster to another that it shares links of a neighbour
+graph with, on two ways: straight from mean to mean, and from medoid to medoid by way of the rows at
+the border, which follows clusters that bend. A kernel estimate takes rows beside a way by a normal
+weight in units of the spread within the two clusters, whatever cluster they are in. The product of
+two log-concave functions has log-concave marginals, so that along a straight line through a
+log-concave density (a normal, a box, an exponential, ...) there is no valley but for chance. The
+depth of a valley is ``log(lower mode / bottom)``, and its significance is the depth in standard
+errors. Of the two ways that with the less significant valley counts, as a pass between two
+mountains is the best way across.
 
+This is the ridgeline test of Hennig (2010) with an estimated density in place of a fitted one. The
+fitted one is of use as well: pieces of a curve or of a box that are taken for normal clusters have
+more rows at their borders than normal clusters would, by a factor of two and more. Clusters that
+are normal and overlap have as many as they should, with a valley between them or without.
+
+F. Chazal, L. Guibas, S. Oudot and P. Skraba, *Persistence-based clustering in Riemannian
+manifolds*, Journal of the ACM 60, 2013.
 C. Hennig, *Methods for merging Gaussian mixture components*, ADAC 4, 2010.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.linalg import solve_triangular
 
 from countless._labels import number_by_appearance
+from countless._threads import one_library_thread
 
-# A valley of this depth, a factor of 20, separates as well as no link at all.
-DEEPEST = 3.0
-# Where the density is evaluated between two medians, and rows of a cluster that show it.
-N_PLACES, MOST_SHOWN = 64, 2_000
+# Places on a way at which the density is evaluated, and bins that rows are gathered in.
+N_PLACES, N_BINS = 32, 128
+# Clusters of fewer rows have no spread to measure by.
+FEWEST_ROWS = 3
+# Kernel widths beyond the ends of a way, and the least weight, up to which rows count.
+REACH, LEAST_WEIGHT = 4.0, 1e-3
 # The covariance within two clusters is shrunk towards a multiple of the identity by this share, and
 # more where the rows are few for their dimension.
 SHRINKAGE = 0.05
+# The variance of equal rows, as a share of that of all.
+LEAST_SPREAD = 1e-6
+
+
+class Valley(NamedTuple):
+    """The density between two clusters."""
+
+    depth: float  # log ratio of the lower mode to the bottom
+    error: float  # its standard error
+    excess: float  # log ratio of rows at the border to those that two normal clusters would have
+
+
+NO_VALLEY = Valley(0.0, 1.0, 0.0)
 
 
 class Separation(NamedTuple):
-    """How well every two clusters are separated, and how many links cross between clusters."""
+    """Valleys between all clusters that share links."""
 
-    depth: np.ndarray  # (k, k), from 0 to DEEPEST
-    cut: float  # share of links that join rows of different clusters
+    pairs: np.ndarray  # (n_pairs, 2), the first smaller than the second
+    n_links: np.ndarray  # (n_pairs,)
+    depth: np.ndarray  # (n_pairs,), of the valley between the two
+    error: np.ndarray  # (n_pairs,), of the depth
+    excess: np.ndarray  # (n_pairs,), of rows at the border
+    level: np.ndarray  # (n_clusters,), log density at the mode, if clusters were normal
+    level_error: np.ndarray  # (n_clusters,)
 
-    def weakest(self) -> np.ndarray:
-        """Return the depth between each cluster and the one it is separated from least."""
-        depth = self.depth.copy()
-        np.fill_diagonal(depth, DEEPEST)
-        return depth.min(axis=1)
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.level)
 
-    def merge(self, least: float) -> np.ndarray:
-        """Return the group of each cluster when all that are separated by less are merged."""
-        links = self.depth < least
-        np.fill_diagonal(links, False)
-        groups = connected_components(sp.csr_array(links), directed=False)[1]
-        return number_by_appearance(groups)[1]
+    @property
+    def significance(self) -> np.ndarray:
+        """The depth of each valley in standard errors."""
+        return self.depth / self.error
+
+    def strongest(self) -> float:
+        """Return the significance of the most significant valley, 0 where there is none."""
+        return float(self.significance.max(initial=0.0))
+
+    def merge(self, least: float | None = None) -> np.ndarray:
+        """Return the group of each cluster when those without a significant valley are merged.
+
+        By default a valley must be more significant than ``sqrt(2 log(n_clusters))``, about the
+        highest of as many standard normal numbers: the more clusters, the more are high by chance.
+        Passes are visited from the highest to the lowest, as a falling tide would bare them; two
+        groups are merged where the lower of their peaks stands less significantly above the pass
+        (Chazal and others, 2013). So two dense clusters stay apart that a thin background links.
+        """
+        if least is None:
+            least = float(np.sqrt(2 * np.log(self.n_clusters)))
+        group, peak = np.arange(self.n_clusters), np.arange(self.n_clusters)
+        one, other = self.pairs.T
+        passes = np.minimum(self.level[one], self.level[other]) - self.depth
+        for i in np.argsort(-passes, kind="stable"):
+            a, b = group[one[i]], group[other[i]]
+            if a == b:
+                continue
+            lower, higher = (a, b) if self.level[peak[a]] < self.level[peak[b]] else (b, a)
+            height = self.level[peak[lower]] - passes[i]
+            errors = self.error[i], self.level_error[peak[lower]]
+            if height < least * np.linalg.norm(errors):
+                group[group == lower] = higher
+        return number_by_appearance(group)[1]
 
 
 def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separation:
@@ -58,90 +116,177 @@ def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separa
     labels : ndarray of int of shape (n_rows,)
         0, 1, ..., all of which occur.
     links : CSR array of shape (n_rows, n_rows)
-        A graph that links each row to its nearest neighbours.
+        A symmetric graph that links each row to its nearest neighbours.
 
     Examples
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.neighbors import kneighbors_graph
-    >>> X, y = make_blobs(200, centers=[[0, 0], [4, 0]], random_state=0)
+    >>> X, y = make_blobs(600, centers=[[0, 0], [4, 0]], random_state=0)
     >>> links = kneighbors_graph(X, 10)
-    >>> separation(X, y, links).weakest().round(2).tolist()
-    [0.37, 0.37]
+    >>> links = links + links.T
+    >>> bool(separation(X, y, links).strongest() > 3)
+    True
     >>> halves = (X[:, 1] > 0).astype(int)
-    >>> separation(X, halves, links).weakest().tolist()
-    [0.0, 0.0]
+    >>> bool(separation(X, halves, links).strongest() < 1)
+    True
     """
     n_clusters = int(labels.max()) + 1
-    one = np.repeat(labels, np.diff(links.indptr))
-    other = labels[links.indices]
+    row = np.repeat(np.arange(len(labels)), np.diff(links.indptr))
+    one, other = labels[row], labels[links.indices]
     crossing = one != other
-    depth = np.full((n_clusters, n_clusters), DEEPEST)
-    # Rows by cluster, so that the rows of one are a slice.
-    order = np.argsort(labels, kind="stable")
-    ends = np.searchsorted(labels[order], np.arange(n_clusters + 1))
-    rows = X[order]
     low, high = np.minimum(one, other)[crossing], np.maximum(one, other)[crossing]
-    for pair in np.unique(low.astype(np.int64) * n_clusters + high):
-        a, b = divmod(int(pair), n_clusters)
-        depth[a, b] = depth[b, a] = valley(rows[ends[a] : ends[a + 1]], rows[ends[b] : ends[b + 1]])
-    return Separation(depth, float(crossing.mean()) if len(crossing) else 0.0)
+    key = low.astype(np.int64) * n_clusters + high
+    order = np.argsort(key, kind="stable")
+    at_border = row[crossing][order]
+    pairs, starts, n_links = np.unique(key[order], return_index=True, return_counts=True)
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    found = np.empty((len(pairs), 3))
+    with one_library_thread():  # matrices are small
+        for i, (pair, start, count) in enumerate(zip(pairs, starts, n_links, strict=True)):
+            a, b = divmod(int(pair), n_clusters)
+            border = np.unique(at_border[start : start + count])
+            found[i] = valley(X, members[a], members[b], border)
+    ends = np.c_[pairs // n_clusters, pairs % n_clusters]
+    depth, error, excess = found.T
+    return Separation(ends, n_links, depth, error, excess, *_levels(X, members))
 
 
-def valley(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the depth of the valley of density between two clusters of rows, from 0 to 3.
+def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray) -> Valley:
+    """Return the valley of density between two clusters of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    one, other : ndarray of int
+        The rows of the two clusters.
+    border : ndarray of int
+        The rows of either that are linked to the other.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> a, b = rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + [5, 0]
-    >>> valley(a, b) > 1
+    >>> X = np.vstack([rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + [4, 0]])
+    >>> border = np.flatnonzero(np.abs(X[:, 0] - 2) < 0.3)
+    >>> bool(valley(X, np.arange(300), np.arange(300, 600), border).depth > 0.5)
     True
-    >>> X = rng.uniform(size=(600, 2))
-    >>> valley(X[X[:, 0] < 0.5], X[X[:, 0] >= 0.5])
-    0.0
     """
-    n_a, n_b = len(a), len(b)
-    if min(n_a, n_b) < 2:
-        return 0.0
-    one, other = _project(a, b)
-    start, end = np.median(one), np.median(other)
-    spread = np.sqrt((one.var() + other.var()) / 2)
-    if not end > start:
-        return 0.0
-    if spread == 0:  # rows of each cluster are equal, and those of the two differ
-        return DEEPEST
+    if min(len(one), len(other)) < FEWEST_ROWS:
+        return NO_VALLEY
+    rows = _whiten(X, one, other)
+    if rows is None:  # rows of each cluster are equal: values are few, which says nothing
+        return NO_VALLEY
     # Silverman's rule for as many rows as the harmonic mean of the two numbers.
-    width = 1.06 * spread * (2 / (1 / n_a + 1 / n_b)) ** -0.2
-    places = np.linspace(start, end, N_PLACES)
-    # Sums of kernels are near Poisson: half a count keeps an empty valley from being infinite.
-    density = 0.5 + _kernel_sum(one, places, width) + _kernel_sum(other, places, width)
-    lowest = int(density.argmin())
-    bottom, mode = density[lowest], min(density[: lowest + 1].max(), density[lowest:].max())
-    # The variance of a sum of Gaussian kernels is the sum divided by the root of 2.
-    error = np.sqrt((1 / mode + 1 / bottom) / np.sqrt(2))
-    return float(np.clip(np.log(mode / bottom) - error, 0.0, DEEPEST))
+    width = 1.06 * (2 / (1 / len(one) + 1 / len(other))) ** -0.2
+    # Rows of the clusters are at about this squared distance beside the way.
+    beside = float(max(X.shape[1] - 1, 1))
+    ends = [rows[members].mean(axis=0) for members in (one, other)]
+    bent = [_medoid(rows, members) for members in (one, border, other)]
+    found = (_lowest(*_along(rows, way, width, beside)) for way in (ends, bent))
+    depth, error = min(found, key=lambda one: one[0] / one[1])
+    return Valley(depth, error, _excess([rows[one], rows[other]], width, beside))
 
 
-def _project(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Project the rows of two clusters on Fisher's discriminant direction."""
-    n, d = len(a) + len(b), a.shape[1]
-    center_a, center_b = a.mean(axis=0), b.mean(axis=0)
-    a, b = a - center_a, b - center_a
-    within = (a.T @ a + (b - b.mean(axis=0)).T @ (b - b.mean(axis=0))) / n
-    shrinkage = min(1.0, SHRINKAGE + 2 * d / n)
+def _whiten(X: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+    """Return all rows in units of the spread within two clusters; None where there is none."""
+    a, b = X[one], X[other]
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    n, d = len(a) + len(b), X.shape[1]
+    within = (a.T @ a + b.T @ b) / n
     scale = np.trace(within) / d
-    if scale == 0:
-        direction = center_b - center_a
-    else:
-        within = (1 - shrinkage) * within + shrinkage * scale * np.eye(d)
-        direction = np.linalg.solve(within, center_b - center_a)
-    return a @ direction, b @ direction
+    if not scale > 0:
+        return None
+    shrinkage = min(1.0, SHRINKAGE + 2 * d / n)
+    within = (1 - shrinkage) * within + shrinkage * scale * np.eye(d)
+    return solve_triangular(np.linalg.cholesky(within), (X - X[one[0]]).T, lower=True).T
 
 
-def _kernel_sum(values: np.ndarray, places: np.ndarray, width: float) -> np.ndarray:
-    """Return the sum of Gaussian kernels about the values, by some of them where they are many."""
-    step = -(-len(values) // MOST_SHOWN)
-    shown = values[::step]
-    sums = np.exp(-0.5 * ((places[:, None] - shown) / width) ** 2).sum(axis=1)
-    return sums * (len(values) / len(shown))
+def _medoid(rows: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Return the row nearest to the mean of some rows."""
+    own = rows[members]
+    return own[np.square(own - own.mean(axis=0)).sum(axis=1).argmin()]
+
+
+def _along(
+    rows: np.ndarray, way: list[np.ndarray], width: float, beside: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums of kernels, and of their squares, at places on a way of straight lines."""
+    parts = []
+    for start, end in pairwise(way):
+        length = float(np.linalg.norm(end - start))
+        from_start = rows - start
+        along = from_start @ ((end - start) / length) if length > 0 else np.zeros(len(rows))
+        weight = np.exp(-0.5 * (np.square(from_start).sum(axis=1) - along**2) / beside)
+        low, high = -REACH * width, length + REACH * width
+        near = (weight > LEAST_WEIGHT) & (along > low) & (along < high)
+        places = ((along[near] - low) * (N_BINS / (high - low))).astype(np.int64)
+        bins = np.minimum(places, N_BINS - 1)
+        middles = low + (np.arange(N_BINS) + 0.5) * (high - low) / N_BINS
+        kernel = np.exp(-0.5 * ((np.linspace(0, length, N_PLACES)[:, None] - middles) / width) ** 2)
+        sums = kernel @ np.bincount(bins, weight[near], N_BINS)
+        squares = kernel**2 @ np.bincount(bins, weight[near] ** 2, N_BINS)
+        parts.append((sums, squares))
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _lowest(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
+    """Return the depth of the valley at the lowest place on a way, and its standard error."""
+    # Sums of kernels are near Poisson: half a count keeps an empty valley from being infinite.
+    density = sums + 0.5
+    bottom = int(density.argmin())
+    left, right = int(density[: bottom + 1].argmax()), bottom + int(density[bottom:].argmax())
+    mode = left if density[left] < density[right] else right
+    variance = squares[mode] / density[mode] ** 2 + (squares[bottom] + 0.5) / density[bottom] ** 2
+    return float(np.log(density[mode] / density[bottom])), float(np.sqrt(variance))
+
+
+def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
+    """Compare the rows of two clusters at their border with those of normal clusters.
+
+    Both are weighted by a normal kernel about the place on the line between the means where normal
+    clusters would have the fewest.
+    """
+    start, end = (rows.mean(axis=0) for rows in clusters)
+    length = float(np.linalg.norm(end - start))
+    if not length > 0:
+        return 0.0
+    direction = (end - start) / length
+    places = start + np.linspace(0, length, N_PLACES)[:, None] * direction
+    d = len(start)
+    kernel = beside * np.eye(d) + (width**2 - beside) * np.outer(direction, direction)
+    expected = np.zeros(N_PLACES)
+    for rows in clusters:
+        center = rows.mean(axis=0)
+        spread = kernel + (rows - center).T @ (rows - center) / len(rows)
+        scale = np.linalg.slogdet(kernel)[1] - np.linalg.slogdet(spread)[1]
+        away = places - center
+        squares = (away * np.linalg.solve(spread, away.T).T).sum(axis=1)
+        expected += len(rows) * np.exp(0.5 * (scale - squares))
+    fewest = int(expected.argmin())
+    away = np.vstack(clusters) - places[fewest]
+    along = away @ direction
+    squares = along**2 / width**2 + (np.square(away).sum(axis=1) - along**2) / beside
+    observed = np.exp(-0.5 * squares).sum()
+    return float(np.log((observed + 0.5) / (expected[fewest] + 0.5)))
+
+
+def _levels(X: np.ndarray, members: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log density at the modes of clusters, up to a constant, and its standard error.
+
+    Those of normal distributions; the errors are of the number of rows and of the determinant of
+    their covariance.
+    """
+    d = X.shape[1]
+    scale = X.var(axis=0).sum() / d
+    level, error = np.empty(len(members)), np.empty(len(members))
+    for cluster, rows in enumerate(members):
+        n = len(rows)
+        away = X[rows] - X[rows].mean(axis=0)
+        spread = away.T @ away / n
+        # Rows that are few for their dimension have the spread of a ball; no rows are all equal.
+        share = min(1.0, SHRINKAGE + 2 * d / n)
+        ball = max(np.trace(spread) / d, LEAST_SPREAD * scale) or 1.0
+        spread = (1 - share) * spread + share * ball * np.eye(d)
+        level[cluster] = np.log(n) - 0.5 * np.linalg.slogdet(spread)[1]
+        error[cluster] = np.sqrt((1 + d / 2) / n)
+    return level, error

@@ -70,7 +70,8 @@ class DPMixture(SampledMixture):
     n_sweeps : int or 'auto', default='auto'
         Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
         means it (asked after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; one chain, which has
-        none to agree with, makes 200.
+        none to agree with, makes 200. With ``inference='map'``: rounds of the search at most,
+        'auto' for 50.
     burn_in : int, default=None
         How many of the first are forgotten; by default half of all that were made. In up to 20
         of them a chain settles, by moves that later ones must not make.
@@ -329,6 +330,7 @@ class DPMixture(SampledMixture):
             rows,
             labels=None if given is None else first_labels(given, rows, 0, self.n_jobs),
             fit_hyper=bool(self.sample_hyper),
+            max_rounds=None if self.n_sweeps == "auto" else self.n_sweeps,
             on_pass=on_pass,
         )
         self.n_iter_, self.converged_ = len(found.history), found.converged

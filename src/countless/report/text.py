@@ -58,10 +58,10 @@ def candidates_view(candidates: Sequence[Any], chosen: str) -> RenderableType:
     --------
     >>> from countless.auto.estimator import Candidate
     >>> from rich.console import Console
-    >>> tried = [Candidate("round", 3, 4.2, 1.0, 0.12, "")]
+    >>> tried = [Candidate("round", 3, 0.9, 1.0, 0.12, "")]
     >>> Console(width=79).print(candidates_view(tried, "round"))
        candidate   clusters   evidence   agreement   seconds   note
-     * round              3        4.2        1.00      0.12
+     * round              3       0.90        1.00      0.12
     """
     grid = _grid("", "candidate", "clusters", "evidence", "agreement", "seconds", "note")
     for place in (2, 3, 4, 5):
@@ -71,7 +71,7 @@ def candidates_view(candidates: Sequence[Any], chosen: str) -> RenderableType:
             "*" if one.method == chosen else "",
             Text(printable(one.method)),
             "" if one.n_clusters is None else str(one.n_clusters),
-            "" if one.evidence is None else f"{one.evidence:.1f}",
+            "" if one.evidence is None else f"{one.evidence:.2f}",
             "" if one.agreement is None else f"{one.agreement:.2f}",
             f"{one.seconds:.2f}",
             Text(printable(one.note)),
