@@ -242,3 +242,9 @@ def test_compact_clusters_need_less_width():
     assert (compact < 0.5 * plain).all()
     assert (compact > 0).all()
     assert (plain > null.width.max(axis=0)).all()
+
+
+def test_many_rows_of_few_values_can_be_judged():
+    # More numbers of clusters are looked at than the null reference has, up to all values.
+    X = np.random.default_rng(0).integers(0, 120, size=(5000, 1)).astype(float)
+    assert penalty_path(X).n_clusters == 1

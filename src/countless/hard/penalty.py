@@ -85,12 +85,12 @@ def measure(scores: Figures) -> np.ndarray:
 
 
 WEIGHTS = Weights(
-    constant=-4.77,
-    width=0.36,
-    separation=1.20,
-    least=1.64,
-    intercept=-1.80,
-    slope=1.17,
+    constant=-4.34,
+    width=0.28,
+    separation=1.45,
+    least=1.70,
+    intercept=-1.09,
+    slope=0.51,
 )
 
 
@@ -99,6 +99,10 @@ class Costs(NamedTuple):
 
     cost: np.ndarray  # (m,)
     gain: np.ndarray  # (m - 1,), never rising: on the lower convex hull of refined costs
+
+    def gain_of(self, last: int) -> np.ndarray:
+        """Return what a further cluster saves at k = 1, ..., last; at k = m nothing."""
+        return np.append(self.gain, 0.0)[:last]
 
 
 class Fitted(NamedTuple):
@@ -374,7 +378,9 @@ def path_of_items(
     step = _smallest_step(items, tree) if repeated else 0.0
     # Rows that are equal say nothing below the step between values; half a step is their spread.
     resolution = Resolution(items.weight.max() / n_rows * step / 64, step / 48)
-    most = tree.n_items if repeated else tree.n_items // ITEMS_A_CLUSTER
+    # As many clusters as different rows always stand out, but the null reference knows that.
+    few_values = repeated and tree.n_items <= MOST_LEVELS
+    most = tree.n_items if few_values else tree.n_items // ITEMS_A_CLUSTER
     last = int(min(max(n_rows // ROWS_A_CLUSTER, 2), most))
     with one_library_thread():
         levels = _refine(points, tree, last)
@@ -385,8 +391,7 @@ def path_of_items(
         for k in range(2, last + 1):
             if k in levels:
                 apart[k - 2] = separation(shown or points, levels[k])
-        # After as many clusters as there are different rows, one more saves nothing.
-        gain = np.append(costs.gain, 0.0)[:last]
+        gain = costs.gain_of(last)
         figures = describe_levels(costs.cost[:last], gain, apart, n_rows, resolution)
         null = reference(n_rows, resolution)
     scores = null.standard_scores(figures)
@@ -401,7 +406,7 @@ def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
     highest = min(MOST_LEVELS + 1, last + 1, m)
     levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
     if last > highest:
-        gain = _costs(points, tree, levels).gain[:last]
+        gain = _costs(points, tree, levels).gain_of(last)
         k = np.arange(2, last + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             width = np.log(gain[:-1] / gain[1:])
