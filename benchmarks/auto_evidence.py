@@ -31,7 +31,7 @@ NAMES = (*choice.Measurements._fields, *FAMILIES)
 FALSE_ALARMS = 0.05  # share of sets without clusters in which clusters may be found
 # The least significance is in this range: below it merged mixtures are cut by chance.
 RANGE = (2.5, 4.0)
-PENALTY = 3e-4  # on squared weights of standardized measurements
+PENALTY = 1e-3  # on squared weights of standardized measurements
 BONUS = 0.25  # what the right number of clusters is worth beside the adjusted mutual information
 
 

@@ -27,7 +27,7 @@ from countless.hard.penalty import Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = 4  # the others of `Weights` are those of the confidence
-FALSE_ALARMS = 0.07  # share of sets without clusters in which clusters may be found
+FALSE_ALARMS = 0.055  # share of sets without clusters in which clusters may be found
 PENALTY = 1e-3  # on squared weights, which nothing else bounds
 
 

@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from countless import (
     AffinityPropagation,
+    AutoClustering,
     BayesianHierarchicalClustering,
     DivisiveClustering,
     DPMeans,
@@ -100,6 +101,47 @@ def draw_plane(model: DPMeans, X: np.ndarray, title: str) -> Figure:
     ax.set_xlabel("first principal component")
     ax.set_ylabel("second principal component")
     ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def six_data_sets() -> dict[str, np.ndarray]:
+    """Return rows in the plane on which families of clusters differ."""
+    random = np.random.default_rng(0)
+    tilt = np.array([[0.6, -0.64], [-0.4, 0.85]])
+    centers, spread = [[0, 0], [5.5, 0], [5.5, 3]], [1.4, 0.35, 0.35]
+    return {
+        "close blobs": make_blobs(900, centers=9, cluster_std=0.9, random_state=4)[0],
+        "long blobs": make_blobs(500, centers=3, random_state=170)[0] @ tilt,
+        "large and small": make_blobs(
+            [300, 60, 60], centers=centers, cluster_std=spread, random_state=0
+        )[0],
+        "moons": make_moons(500, noise=0.07, random_state=0)[0],
+        "rings": make_circles(600, factor=0.45, noise=0.06, random_state=0)[0],
+        "noise": random.uniform(size=(500, 2)),
+    }
+
+
+def draw_families() -> Figure:
+    """Draw six data sets as each family clusters them, the choice framed."""
+    names = ("round", "elliptical", "connected")
+    figure = new_figure(7.2, 3.9)
+    panels = figure.subplots(len(names), 6)
+    for column, (title, X) in enumerate(six_data_sets().items()):
+        model = AutoClustering().fit(X)
+        panels[0, column].set_title(title, fontsize="small")
+        agree = {one.method: one.agreement for one in model.candidates_}
+        best = max(names, key=lambda name: (name == model.best_method_, agree.get(name) or 0.0))
+        for row, name in enumerate(names):
+            ax, labels = panels[row, column], model.candidate_labels_[name]
+            colors = [COLORS[label % len(COLORS)] for label in labels]
+            ax.scatter(*X.T, c=colors, s=1.5, linewidths=0)
+            ax.set(xticks=[], yticks=[])
+            ax.set_xlabel(f"{labels.max() + 1}", fontsize="small", labelpad=2)
+            chosen = name == best or (model.n_clusters_ == 1 and not labels.any())
+            for spine in ax.spines.values():
+                spine.set(linewidth=2.0 if chosen else 0.4, color="black" if chosen else "#999999")
+            if not column:
+                ax.set_ylabel(name)
     return figure
 
 
@@ -394,6 +436,7 @@ if __name__ == "__main__":
         "rings.png": draw_rings(),
         "segments.png": draw_segments(),
         "stability.png": draw_stability(),
+        "which-method.png": draw_families(),
         "wine-heatmap.png": draw_heatmap(wine, load_wine().feature_names),
         "wine-path.png": draw_path(fitted),
         "wine-plane.png": draw_plane(fitted, wine, "178 wines, 13 measurements, k not given"),

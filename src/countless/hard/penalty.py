@@ -85,11 +85,11 @@ def measure(scores: Figures) -> np.ndarray:
 
 
 WEIGHTS = Weights(
-    constant=-4.34,
+    constant=-4.93,
     width=0.28,
     separation=1.45,
     least=1.70,
-    intercept=-1.09,
+    intercept=-1.12,
     slope=0.51,
 )
 
