@@ -197,3 +197,21 @@ def test_a_background_does_not_merge_what_it_surrounds():
     noise = rng.uniform(-3, 8, size=(200, 2))
     model = MergedMixture().fit(np.vstack([X, noise]))
     assert adjusted_rand_score(y, model.labels_[:600]) > 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mixed_columns_that_do_not_depend_on_each_other_are_one_cluster(seed):
+    pd = pytest.importorskip("pandas")
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "length": random.normal(size=300),
+            "weight": random.exponential(size=300),
+            "kind": random.choice(list("xyz"), 300),
+            "sex": random.choice(["f", "m"], 300),
+        }
+    )
+    frame.loc[3, "length"] = np.nan
+    model = AutoClustering().fit(frame)
+    assert model.n_clusters_ == 1
+    assert model.predict(frame.iloc[:4]).tolist() == [0, 0, 0, 0]

@@ -107,10 +107,13 @@ class Comparison(NamedTuple):
     measured: dict[str, Measurements]  # of the candidates with several clusters
     significance: float  # of the strongest valley between clusters
     apart: bool  # whether a candidate needs no valley to be told from chance
+    known: bool | None = None  # whether there is structure, where that is known otherwise
 
     @property
     def structure(self) -> bool:
         """Tell whether there is more than one cluster."""
+        if not self.measured or self.known is not None:
+            return bool(self.measured and self.known)
         return self.apart or self.significance >= LEAST_SIGNIFICANCE
 
     def evidence(self) -> dict[str, float]:
@@ -245,7 +248,9 @@ def signs(comparison: Comparison, n_clusters: Mapping[str, int], chosen: str | N
     """
     if chosen is None:
         share = np.mean([k > 1 for k in n_clusters.values()]) if n_clusters else 0.0
-        return np.array([1.0, comparison.significance, share])
+        # Valleys say nothing where structure is known otherwise.
+        significance = comparison.significance if comparison.known is None else 0.0
+        return np.array([1.0, significance, share])
     evidence = comparison.evidence()
     same = sum(evidence[name] for name in evidence if n_clusters[name] == n_clusters[chosen])
     odds = np.log(max(same, 1e-12)) - np.log(max(1.0 - same, 1e-12))

@@ -28,7 +28,7 @@ from countless.auto.candidates import (
     Sampler,
     fit_candidates,
 )
-from countless.auto.choice import agreement, compare, conditional_entropy, confidence
+from countless.auto.choice import Comparison, agreement, compare, conditional_entropy, confidence
 from countless.auto.merged import leading_components, neighbor_links
 from countless.auto.tables import MixedTable, is_graph, mixed_table
 from countless.hard.checks import check_finite
@@ -171,7 +171,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         families = self._families(FAMILIES if table is None else MIXED_FAMILIES)
         with report_passes(self, X) as on_pass:
             outcome = self._compare(X if table is None else table, families, on_pass)
-        self._store(outcome, X)
+        self._store(outcome, X, X if table is None else table.numbers)
         return self
 
     @available_if(
@@ -191,6 +191,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         if self._mixed:
             validate_data(self, X, reset=False, skip_check_array=True)
+            if self.best_method_ == ONE:
+                return np.zeros(len(X), dtype=np.int32)
         else:
             X = validate_numbers(self, X, reset=False)
         return self.best_estimator_.predict(X)
@@ -252,7 +254,10 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             raise ValueError(f"no candidate could be fitted: {reasons}")
         places = np.arange(n_rows) if shown is None else shown
         labels = {fitted.method: fitted.labels_at(places) for fitted in done}
-        return _choose(attempts, labels, places, compared, links)
+        comparison = compare(_in_leading_components(compared), links, labels)
+        if isinstance(data, MixedTable):
+            comparison = comparison._replace(known=data.has_dependent_columns())
+        return _choose(attempts, labels, places, comparison)
 
     def _fit_graph(self, graph: Any) -> AutoClustering:
         if self.candidates is not None:
@@ -267,11 +272,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.reason_ = "Clusters of a graph: few links between them."
         return self
 
-    def _store(self, outcome: Outcome, X: Any) -> None:
+    def _store(self, outcome: Outcome, X: Any, numbers: np.ndarray) -> None:
         """Keep what was chosen, and the labels of all rows."""
         chosen = outcome.candidates[outcome.chosen]
         if chosen.method == ONE:
-            estimator = _one_cluster(X, outcome, self.n_jobs)
+            estimator = _one_cluster(numbers, outcome, self.n_jobs)
         else:
             estimator = outcome.fitted.estimator
         self.best_estimator_, self.best_method_ = estimator, chosen.method
@@ -298,20 +303,22 @@ def _take(data: np.ndarray | MixedTable, places: np.ndarray | None) -> Any:
     return data if places is None else data[places]
 
 
+def _in_leading_components(X: np.ndarray) -> np.ndarray:
+    mean, components = leading_components(X)
+    return (X - mean) @ components.T
+
+
 def _choose(
     attempts: Sequence[Fitted],
     labels: dict[str, np.ndarray],
     places: np.ndarray,
-    X: np.ndarray,
-    links: Any,
+    comparison: Comparison,
 ) -> Outcome:
     """Choose the clustering with the most evidence, or one cluster."""
-    mean, components = leading_components(X)
-    comparison = compare((X - mean) @ components.T, links, labels)
     evidence = comparison.evidence()
     several = comparison.structure
     best = max(evidence, key=lambda name: evidence[name]) if several else ONE
-    one = np.zeros(len(X), dtype=np.int32)
+    one = np.zeros(len(places), dtype=np.int32)
     chosen_labels = labels.get(best, one)
     candidates = [Candidate(ONE, 1, 1.0 - several, agreement(one, chosen_labels), 0.0, "")]
     for fitted in attempts:
@@ -334,12 +341,12 @@ def _choose(
     return Outcome(candidates, chosen, winner, sure, labels, places)
 
 
-def _one_cluster(X: Any, outcome: Outcome, n_jobs: int | None) -> Any:
+def _one_cluster(numbers: np.ndarray, outcome: Outcome, n_jobs: int | None) -> Any:
     """Return an estimator that has one cluster: a candidate, or DP-means at a price above all."""
     fitted = outcome.fitted
     if fitted.places is None and not np.any(fitted.estimator.labels_):
         return fitted.estimator
-    numbers = np.asarray(X, dtype=np.float64)
+    numbers = numbers.astype(np.float64)
     # One cluster costs no more than any other number when each costs as much as all rows in one.
     penalty = float(np.square(numbers - numbers.mean(axis=0)).sum()) or 1.0
     return DPMeans(penalty, n_jobs=n_jobs).fit(numbers)
@@ -353,6 +360,8 @@ def _reason(outcome: Outcome) -> str:
     if chosen.method == ONE:
         if all(one.n_clusters == 1 for one in others):
             return "One cluster: no method finds more."
+        if others[0].method in MIXED_FAMILIES:
+            return "One cluster: the columns do not depend on each other."
         return "One cluster: where methods would cut it, the rows are as dense as on either side."
     what = families[chosen.method].clusters if chosen.method in families else chosen.method
     # 'merged' is the mixture once more, which 'elliptical' speaks for.

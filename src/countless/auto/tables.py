@@ -8,7 +8,13 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from countless.bayes.mixture import DPMixture
 from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
+
+# Rows that show whether columns depend on each other, and shuffled copies they are compared with.
+MOST_SHOWN, N_SHUFFLES = 500, 9
+# Deviations above the mean of the shuffled copies that dependence must reach.
+DEVIATIONS = 3.0
 
 
 class MixedTable(NamedTuple):
@@ -22,6 +28,33 @@ class MixedTable(NamedTuple):
         if places is None:
             return self.frame
         return nw.from_native(self.frame, eager_only=True)[places].to_native()
+
+    def has_dependent_columns(self) -> bool:
+        """Tell whether columns depend on each other, so that there may be several clusters.
+
+        The levels of a column are separate by themselves. Clusters are where columns depend on each
+        other: the most probable mixture of the table is then more probable than those of copies
+        whose columns are shuffled independently, which have the same cells in every column.
+        """
+        random = np.random.default_rng(0)
+        n_rows = len(self.numbers)
+        shown = np.sort(random.permutation(n_rows)[:MOST_SHOWN])
+        table = nw.from_native(self.take(shown), eager_only=True)
+        shuffled = [_shuffled(table, random) for _ in range(N_SHUFFLES)]
+        joint = [_log_joint(copy.to_native()) for copy in (table, *shuffled)]
+        return bool(joint[0] > np.mean(joint[1:]) + DEVIATIONS * np.std(joint[1:], ddof=1))
+
+
+def _shuffled(table: nw.DataFrame, random: np.random.Generator) -> nw.DataFrame:
+    """Return a table with every column in an order of its own."""
+    columns = [table[name][random.permutation(len(table))] for name in table.columns]
+    return table.with_columns(*columns)
+
+
+def _log_joint(table: Any) -> float:
+    """Return the log joint density of a table with its most probable clusters."""
+    found = DPMixture("columns", inference="map").fit(table)
+    return float(found.posterior_.log_joint[0, 0])
 
 
 def is_graph(X: Any) -> bool:
