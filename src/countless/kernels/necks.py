@@ -2,9 +2,7 @@
 
 Nodes are ordered from one group to the other by a screened potential, and the weight of the links
 cut after each node is added up. Two clusters show a minimum between two maxima; a shape without
-clusters, whatever its form, shows one maximum. The *depth* of a neck is the difference of the
-square roots of the lower maximum and of the minimum: the square root of a count has about the same
-spread whatever the count is (Anscombe, 1948), so that depths of thin and of wide necks compare.
+clusters, whatever its form, shows one maximum.
 """
 
 import numpy as np
@@ -41,39 +39,6 @@ def subgraph(indptr, neighbor, links, nodes, place):
     for i in range(n):
         place[nodes[i]] = -1
     return start, to, weight
-
-
-@njit(nogil=True, cache=True)
-def nodes_near(indptr, neighbor, group, other, place, limit):
-    """Return the nodes of another group nearest to a group, by links, up to a limit.
-
-    place holds -1 and is kept.
-    """
-    n = other.shape[0]
-    if n <= limit:
-        return other
-    for i in range(n):
-        place[other[i]] = -2
-    near = np.empty(limit, dtype=other.dtype)
-    end = 0
-    for i in range(group.shape[0]):
-        for e in range(indptr[group[i]], indptr[group[i] + 1]):
-            if place[neighbor[e]] == -2 and end < limit:
-                place[neighbor[e]] = -1
-                near[end] = neighbor[e]
-                end += 1
-    head = 0
-    while head < end < limit:
-        node = near[head]
-        head += 1
-        for e in range(indptr[node], indptr[node + 1]):
-            if place[neighbor[e]] == -2 and end < limit:
-                place[neighbor[e]] = -1
-                near[end] = neighbor[e]
-                end += 1
-    for i in range(n):
-        place[other[i]] = -1
-    return near[:end]
 
 
 @njit(nogil=True, cache=True)
@@ -156,16 +121,12 @@ def neck_depth(
     max_steps,
     least_cut,  # added to every cut: what a single node may change
     least_nodes,  # on either side of the neck
-    least_ratio,  # of the lower maximum to the minimum, else there is no neck
 ):
-    """Return the ratio of the narrowest neck between two groups, and the depth of the deepest.
-
-    These are 1 and 0 if there is none.
-    """
+    """Return the log ratio of the lower maximum of the cut to the minimum between the two."""
     n = nodes.shape[0]
     start, to, weight = subgraph(indptr, neighbor, links, nodes, place)
     if start[n_first] == 0 or start[n_first] == start[n]:  # one group has no links at all
-        return 1.0, 0.0
+        return 0.0
     x = screened_potential(start, to, weight, n_first, screening, max_steps)
     order = np.argsort(x, kind="mergesort")
     cut = cut_profile(start, to, weight, order)
@@ -181,12 +142,10 @@ def neck_depth(
     for t in range(first, last + 1):
         largest = max(largest, cut[t])
         before[t] = largest
-    narrowest, deepest, largest = 1.0, 0.0, 0.0
+    best, largest = 1.0, 0.0
     for t in range(last, first - 1, -1):
         largest = max(largest, cut[t])
         if least_nodes <= t + 1 <= n - least_nodes:
-            high, low = min(before[t], largest) + least_cut, cut[t] + least_cut
-            narrowest = max(narrowest, high / low)
-            if high >= least_ratio * low:
-                deepest = max(deepest, np.sqrt(high) - np.sqrt(low))
-    return narrowest, deepest
+            ratio = (min(before[t], largest) + least_cut) / (cut[t] + least_cut)
+            best = max(best, ratio)
+    return np.log(best)

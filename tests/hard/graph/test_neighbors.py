@@ -11,8 +11,10 @@ from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 from countless import GraphDPMeans
 from countless.hard.graph.input import build_graph
 from countless.hard.graph.neighbors import (
+    assume_neighborhoods,
     find_neighborhoods,
     mean_clustering,
+    null_depth,
 )
 from countless.hard.graph.path import NeckPath
 
@@ -228,3 +230,12 @@ def test_tiny_graphs_may_be_called_neighbor_graphs():
     for links in (np.zeros((3, 3)), np.ones((2, 2)), nx.path_graph(4), nx.complete_graph(5)):
         model = GraphDPMeans(null="neighbors").fit(links)
         assert model.n_clusters_ in (1, 3)
+
+
+def test_null_depth_falls_with_the_dimension():
+    depths = []
+    for n_features in (1, 3, 20):
+        X = np.random.default_rng(0).normal(size=(500, n_features))
+        near = assume_neighborhoods(build_graph(near_graph(X, 15), "normalized", None)[0])
+        depths.append(null_depth(near))
+    assert depths == sorted(depths, reverse=True)

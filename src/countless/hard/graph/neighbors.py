@@ -4,10 +4,10 @@ Near points have common neighbours, so such a graph is full of triangles whereve
 random graphs with the same degrees, which have none, say nothing about it. Its null reference are
 neighbour graphs of clouds without clusters, with as many neighbours and the same local dimension.
 
-What is compared is local: two clusters are parted by a *neck* where the cut between them is
-narrower than the cuts just inside them (see `countless.hard.spectral.necks`). How deep chance makes
-necks depends on the number of neighbours and on the dimension, and hardly on the number of nodes.
-A component is cut only at necks of its own that are deeper than that.
+What is compared is local: two clusters are parted by a *neck*, whose depth is the log ratio of the
+cut just inside them to the cut between them (see `countless.hard.spectral.necks`). How deep chance
+makes necks depends on the number of neighbours and on the dimension, and hardly on the number of
+nodes. A component is cut only at necks of its own that are deeper than that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from countless.hard.graph.corners import Corner, hull_of
 from countless.hard.graph.moves import Clusters, Graph
-from countless.hard.spectral.necks import Necks, Tail, accepted_depth, fit_tail, merge_pieces
+from countless.hard.spectral.necks import DEVIATIONS, LEAST_DEPTH, Necks, merge_pieces
 
 # Degrees end abruptly: at the least (or most) there are so many nodes, as a count and as a share,
 # and at least this share of those one step further in. Tails of other graphs thin out.
@@ -156,16 +156,19 @@ def neck_corners(graph: Graph, near: Neighborhoods) -> tuple[list[Corner], list[
         The finest, the depths of all necks, and the null depth.
     """
     merges = merge_pieces(_presence(graph))
-    found = np.sort(merges.depths)[::-1]
-    null = accepted_depth(found, chance_tails(near))
-    labels = _settled(graph, merges.labels_below(null))
-    necks = Necks(labels, int(labels.max()) + 1, found, null)
+    null = null_depth(near)
+    raw = merges.labels_below(null)
+    labels = _settled(graph, raw)
+    k = int(labels.max()) + 1
+    necks = Necks(labels, k, merges.depths[::-1], null)
+    joined = graph.joined(labels)
     corners, depths = [], {}
-    shallowest = np.unique(found[found > null])
+    shallowest = np.unique(merges.depths[merges.depths > null])
     for last, depth in zip([null, *shallowest], [*shallowest, np.inf], strict=True):
-        merged = labels if last == null else _settled(graph, merges.labels_below(last))
-        clusters = Clusters(graph, merged.astype(np.int32))
-        corners.append(Corner(clusters.n_clusters, clusters.cut(), merged))
+        merged = np.empty(k, dtype=np.int32)
+        merged[raw] = merges.labels_below(last)
+        clusters = Clusters(joined, merged)
+        corners.append(Corner(clusters.n_clusters, clusters.cut(), merged[labels]))
         depths[clusters.n_clusters] = float(depth)
     corners = hull_of(corners[::-1])
     return corners, [depths[corner.n_clusters] for corner in corners], necks
@@ -179,13 +182,13 @@ def _settled(graph: Graph, labels: np.ndarray) -> np.ndarray:
     return clusters.labels if clusters.n_clusters == labels.max() + 1 else labels
 
 
-def chance_tails(near: Neighborhoods) -> list[Tail]:
-    """Return how deep necks of neighbour graphs of clouds without clusters are, kind by kind.
+def null_depth(near: Neighborhoods) -> float:
+    """Return the depth that necks of neighbour graphs of clouds without clusters seldom exceed.
 
     Examples
     --------
-    >>> bells, boxes = chance_tails(Neighborhoods(400, 15, False, 0.58))
-    >>> 2 < bells.depth(0.01) < bells.depth(0.001) < 10
+    >>> plane, space = (null_depth(Neighborhoods(400, 15, False, c)) for c in (0.58, 0.44))
+    >>> bool(plane > space)
     True
     """
     n_neighbors = min(near.n_neighbors, MOST_NEIGHBORS)
@@ -199,7 +202,7 @@ def chance_tails(near: Neighborhoods) -> list[Tail]:
         ),
         default=DIMENSIONS[0],
     )
-    return _tails_in(n_nodes, n_neighbors, near.mutual, dimension)
+    return _null_depth_in(n_nodes, n_neighbors, near.mutual, dimension)
 
 
 @cache
@@ -215,15 +218,16 @@ def _clustering_of_clouds(n_nodes: int, n_neighbors: int, mutual: bool) -> np.nd
 
 
 @cache
-def _tails_in(n_nodes: int, n_neighbors: int, mutual: bool, dimension: int) -> list[Tail]:
+def _null_depth_in(n_nodes: int, n_neighbors: int, mutual: bool, dimension: int) -> float:
     """Simulate clouds, with a fixed seed and once for all graphs of the kind."""
     random = np.random.default_rng(0)
     shape = (n_nodes, dimension)
-    tails = []
+    found = [LEAST_DEPTH]
     for kind in KINDS:
         graphs = (_cloud_graph(kind, shape, n_neighbors, mutual, random) for _ in range(N_CLOUDS))
-        tails.append(fit_tail([merge_pieces(_presence(graph)).depths for graph in graphs]))
-    return tails
+        depths = [merge_pieces(_presence(graph)).depths.max(initial=0.0) for graph in graphs]
+        found.append(np.mean(depths) + DEVIATIONS * np.std(depths, ddof=1))
+    return float(max(found))
 
 
 KINDS = ("bell", "box")

@@ -11,6 +11,7 @@ Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametric
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ class Eigenvectors(NamedTuple):
     penalty: float
     path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
     chance_missed: float  # a bound on the chance that a pair is missing
+    labels: np.ndarray | None = None  # clusters, where necks found them
 
 
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
@@ -64,13 +66,18 @@ def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState
 
 
 def eigenvectors_that_stand_out(
-    form: Form, affinity: Any, random: np.random.RandomState
+    form: Form,
+    affinity: Any,
+    random: np.random.RandomState,
+    parted: Callable[[], Necks] | None = None,
 ) -> Eigenvectors:
     """Return the eigenvectors above the penalty that the data supports.
 
-    A graph's penalty is where its spectrum has a plateau that stands out. A kernel's is the price
-    of a cluster that `penalty_path` finds in the kernel's own space.
+    A graph's penalty is where its spectrum has a plateau that stands out. Where it has none,
+    ``parted`` looks for clusters that necks part, and there are as many eigenvectors as those. A
+    kernel's penalty is the price of a cluster that `penalty_path` finds in the kernel's own space.
     """
+    labels = None
     pairs = LeadingPairs(form.matrix, random, form.known)
     path: PenaltyPath | SpectrumPath
     if form.laplacian is None:
@@ -88,17 +95,15 @@ def eigenvectors_that_stand_out(
             chance = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else one had been missed before
                 break
+        if path.n_clusters == 1 and parted is not None:
+            necks = parted()
+            pairs = LeadingPairs(form.matrix, random, form.known)
+            pairs.first(max(FEWEST_RIVALS, necks.n_clusters) + 1)
+            path = SpectrumPath(pairs.values, pairs.vectors, form.root, necks)
+            chance = pairs.above(path.penalty)
+            labels = necks.labels if necks.n_clusters > 1 else None
     vectors = _with_signs(pairs.vectors)
-    return Eigenvectors(pairs.values, vectors, path.penalty, path, chance)
-
-
-def eigenvectors_of_parts(form: Form, necks: Necks, random: np.random.RandomState) -> Eigenvectors:
-    """Return as many eigenvectors of a graph as necks part clusters."""
-    pairs = LeadingPairs(form.matrix, random, form.known)
-    pairs.first(max(FEWEST_RIVALS, necks.n_clusters) + 1)
-    path = SpectrumPath(pairs.values, pairs.vectors, form.root, necks)
-    chance = pairs.above(path.penalty)
-    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), path.penalty, path, chance)
+    return Eigenvectors(pairs.values, vectors, path.penalty, path, chance, labels)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
@@ -120,9 +125,9 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     ----------
     penalty : 'auto' or float, default='auto'
         What an eigenvalue must exceed. With a Laplacian, eigenvalues are at most 1 and useful
-        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out,
-        and with 'nearest_neighbors' cuts the clusters further at necks that are deeper than those
-        of structureless clouds.
+        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out;
+        if none does, 'nearest_neighbors' looks for necks between neighbouring parts of the graph
+        that are deeper than those of structureless clouds, and cuts there.
         With ``laplacian=None`` the penalty is that of `DPMeans` in the kernel's space, and 'auto'
         reads it from `penalty_path` there.
     kernel : str or callable, default='nearest_neighbors'
@@ -263,24 +268,27 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             affinity = between_rows(X)
             form = make_form(affinity, self.laplacian)
             if isinstance(self.penalty, str):
-                found = eigenvectors_that_stand_out(form, affinity, random)
+                parted = None
+                if self.kernel == NEIGHBORS and isinstance(X, np.ndarray):
+
+                    def parted():
+                        return find_necks(affinity, X, between_rows)
+
+                found = eigenvectors_that_stand_out(form, affinity, random, parted)
             else:
                 found = eigenvectors_above(form, float(self.penalty), random)
             rows, weight = form.rows(found.vectors)
-            clustering = cluster_rows(
-                rows,
-                weight,
-                self.assign,
-                max_iter=self.max_iter,
-                n_jobs=self.n_jobs,
-                on_pass=on_pass,
-            )
-            if self._has_necks(X):
-                necks = find_necks(affinity, clustering.labels, X, between_rows)
-                if necks.n_accepted or clustering.centers.shape[0] == 1:
-                    found = eigenvectors_of_parts(form, necks, random)
-                    rows, weight = form.rows(found.vectors)
-                    clustering = means_of_clusters(rows, weight, necks.labels)
+            if found.labels is not None:
+                clustering = means_of_clusters(rows, weight, found.labels)
+            else:
+                clustering = cluster_rows(
+                    rows,
+                    weight,
+                    self.assign,
+                    max_iter=self.max_iter,
+                    n_jobs=self.n_jobs,
+                    on_pass=on_pass,
+                )
         self.X_fit_ = None if self.kernel == "precomputed" else X
         self._store(form, found, rows, clustering)
         return self
@@ -315,11 +323,6 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             return np.asarray((affinity @ members).toarray().argmax(axis=1), dtype=np.int32).ravel()
         rows = self._extend(affinity)
         return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
-
-    def _has_necks(self, X) -> bool:
-        """Whether clusters may be cut further at necks."""
-        rows = self.kernel == NEIGHBORS and isinstance(X, np.ndarray)
-        return rows and isinstance(self.penalty, str) and self.laplacian is not None
 
     def _extend(self, affinity) -> np.ndarray:
         """Return the rows of the embedding that belong to affinities with the rows of the fit."""

@@ -25,7 +25,7 @@ from countless.hard.penalty import Plateau
 from countless.hard.spectral.eigen import SMALL
 from countless.hard.spectral.embedding import first_unexplained, unexplained
 from countless.hard.spectral.laplacian import Form, indicators
-from countless.hard.spectral.necks import Necks, spread_labels
+from countless.hard.spectral.necks import Necks
 
 # A plateau must be wider by this than overtones explain.
 MARGIN = 0.2
@@ -63,13 +63,11 @@ class SpectrumPath:
     confidence : float
         From 0 (a tie) to 1. For two clusters or more: by how much the width and the compactness
         exceed what is needed, whichever says less. For one cluster: one minus how far the nearest
-        rival came. Where necks part more clusters than a plateau does: by how much the shallowest
-        of them exceeds the depth that is needed. Where neither parts any: how much the deepest neck
-        falls short of it.
+        rival came. Where necks were looked for: by how much the shallowest neck between clusters
+        exceeds the depth that is needed, or how much the deepest neck falls short of it.
     necks : Necks or None
-        Depths of necks inside the clusters of the plateau, and the clusters that they part. If
-        there are any, the first plateau has the shallowest accepted depth and the null depth for
-        its widths.
+        Depths of necks and the clusters between them, where no plateau stands out; the first
+        plateau then has the shallowest accepted depth and the null depth for its widths.
     """
 
     def __init__(
@@ -99,9 +97,9 @@ class SpectrumPath:
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
         found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
-        if necks is not None and necks.n_accepted:
-            depth, null = float(necks.depths[necks.n_accepted - 1]), necks.null_depth
-            k = necks.n_clusters
+        if necks is not None and necks.n_clusters > 1:
+            depth = float(necks.depths[necks.depths > necks.null_depth].min(initial=np.inf))
+            k, null = necks.n_clusters, necks.null_depth
             found = [plateau for plateau in found if plateau.n_clusters != k]
             found.insert(0, Plateau(k, *self._ends(k), depth, null, depth - null))
         self.plateaus = found
@@ -133,7 +131,7 @@ class SpectrumPath:
     @property
     def confidence(self) -> float:
         best, *others = self.plateaus
-        if self.necks is not None and (self.necks.n_accepted or best.n_clusters == 1):
+        if self.necks is not None:
             return self.necks.confidence
         if best.n_clusters > 1:
             rest = self._rests.get(best.n_clusters, 0.0) / MOST_UNEXPLAINED
@@ -284,4 +282,16 @@ def gather_around(affinity: Any, seeds: np.ndarray) -> np.ndarray:
         rest = np.flatnonzero(labels < 0)
         labels[rest] = np.argmax(affinity[np.ix_(rest, seeds)], axis=1)
         return labels
-    return spread_labels(affinity, labels)
+    rows = np.repeat(np.arange(n), np.diff(affinity.indptr))
+    columns, values = affinity.indices, affinity.data
+    while (labels < 0).any():
+        ready = labels[columns] >= 0
+        at, to = rows[ready], columns[ready]
+        order = np.lexsort((-values[ready], at))
+        at, to = at[order], to[order]
+        nearest = np.flatnonzero(np.diff(at, prepend=-1))
+        new = nearest[labels[at[nearest]] < 0]
+        labels[at[new]] = labels[to[new]]
+        left = labels[rows] < 0
+        rows, columns, values = rows[left], columns[left], values[left]
+    return labels
