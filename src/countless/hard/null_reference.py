@@ -90,9 +90,14 @@ class NullReference(NamedTuple):
 
 def null_reference(clouds: Iterable[Iterable[Points]], resolution: Resolution) -> NullReference:
     """Describe clouds, kind by kind, at levels that have points enough."""
+    return reference_of([_describe(cloud, resolution) for cloud in kind] for kind in clouds)
+
+
+def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
+    """Sum up the figures of clouds, kind by kind."""
     means, deviations = [], []
-    for kind in clouds:
-        values = np.array([_describe(cloud, resolution) for cloud in kind])
+    for kind in kinds:
+        values = np.array(kind)
         means.append(values.mean(axis=0))
         deviations.append(values.std(axis=0, ddof=1))
     mean, deviation = np.array(means), np.array(deviations)
@@ -143,7 +148,7 @@ def clouds_like(
         kinds = rows_like(sample, weight, n_rows)
     else:
         axes = principal_axes(sample, weight, center, divergence)
-        kinds = _bells_and_boxes(axes, n_points, generator)
+        kinds = bells_and_boxes(axes, n_points, generator)
         divergence = get_divergence("sqeuclidean")
     ones = np.ones(n_points)
     for kind in kinds:
@@ -157,7 +162,7 @@ def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
     discrete = _discrete_columns(sample)
-    for clouds in _bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
+    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
@@ -180,7 +185,7 @@ def _any_values(
     return rows
 
 
-def _bells_and_boxes(
+def bells_and_boxes(
     axes: Axes, n_points: int, generator: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Draw clouds in the space of the axes."""

@@ -168,8 +168,9 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         path = judged(
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),
-            lambda: pairs.clouds(seed),
+            pairs.clouds,
             "single" if self.method == "mst" else self.method,
+            pairs,
         )
         return path, self.linkage_matrix_
 

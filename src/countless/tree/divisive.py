@@ -133,7 +133,7 @@ class DivisiveClustering(TreeEstimator):
         def grow(cloud: Pairs) -> np.ndarray:
             return by_saving(linkage_of_splits(diana(cloud.matrix)), cloud.matrix)
 
-        return judged(linkage, grow, lambda: pairs.clouds(seed), "ward"), linkage
+        return judged(linkage, grow, pairs.clouds, "ward", pairs), linkage
 
 
 class LinkageClustering(TreeEstimator):
