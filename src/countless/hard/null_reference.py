@@ -16,11 +16,13 @@ The draws are fixed: no seed decides how many clusters there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
+from countless.hard.axes import Axes, principal_axes
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.levels import (
     Figures,
@@ -31,18 +33,14 @@ from countless.hard.levels import (
     refine_levels,
     separation,
 )
-from countless.hard.structureless import (
-    SKEWNESS,
-    Axes,
-    principal_axes,
-    smooth_widths,
-)
 from countless.hard.ward import WardTree
 
 SEED = 0
 # Points of a cloud, clouds of each kind, and points that a level has at least for each cluster.
 N_POINTS, N_CLOUDS, POINTS_A_CLUSTER = 400, 12, 10
 MOST_LEVELS = N_POINTS // POINTS_A_CLUSTER
+# Skewness that a simulated bell can have: from almost none to an exponential distribution's.
+SKEWNESS = (0.02, 2.0)
 # Widths are compared up to this error: at many clusters plateaus of clouds are so narrow that any
 # other would stand out, and no user could name a penalty within it.
 NARROW = 0.1
@@ -107,6 +105,15 @@ def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
     return NullReference(mean, np.maximum(deviation, np.finfo(float).tiny))
 
 
+def smooth_widths(values: np.ndarray) -> np.ndarray:
+    """Average each figure with those of similar k; the first few, which differ, stay alone."""
+    k = np.arange(2, values.shape[-1] + 2)
+    log_k = np.log(k)
+    reach = 0.25 * np.clip(log_k - np.log(5), 1e-3, 1.0)
+    kernel = np.exp(-0.5 * ((log_k[:, None] - log_k) / reach[:, None]) ** 2)
+    return (values * k) @ (kernel / kernel.sum(axis=1, keepdims=True)).T / k
+
+
 def _describe(cloud: Points, resolution: Resolution) -> Figures:
     n_points = len(cloud.weight)
     children = linkage(cloud.mean, "ward")[:, :2].astype(np.int64)
@@ -155,14 +162,22 @@ def clouds_like(
         yield [Points(cloud, ones, divergence) for cloud in kind]
 
 
-def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
-    """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values."""
+def rows_like(
+    sample: np.ndarray, weight: np.ndarray, n_rows: float, *, tails: bool = False
+) -> Iterator[np.ndarray]:
+    """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values.
+
+    With ``tails`` there are bells with its kurtosis, too, where that is beyond what its skewness
+    explains.
+    """
     generator = np.random.default_rng(SEED)
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
     discrete = _discrete_columns(sample)
-    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
+    n_points = int(min(n_rows, N_POINTS))
+    kinds = bells_and_boxes(axes, n_points, generator)
+    for clouds in chain(kinds, _long_tails(axes, n_points, generator) if tails else ()):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
@@ -195,6 +210,19 @@ def bells_and_boxes(
     spread = np.sqrt(axes.variance)
     yield sign * (generator.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
     yield generator.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape) * spread
+
+
+def _long_tails(axes: Axes, n_points: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """Draw Student's t along each axis, with the data's kurtosis where that exceeds a gamma's."""
+    assert axes.kurtosis is not None
+    heavy = axes.kurtosis > 1.5 * axes.skewness**2
+    if not heavy.any():
+        return
+    clouds = generator.normal(size=(N_CLOUDS, n_points, len(heavy)))
+    freedom = 4 + 6 / axes.kurtosis[heavy]
+    tails = generator.standard_t(freedom, clouds[..., heavy].shape)
+    clouds[..., heavy] = tails * np.sqrt((freedom - 2) / freedom)
+    yield clouds * np.sqrt(axes.variance)
 
 
 def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:

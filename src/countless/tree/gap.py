@@ -20,9 +20,11 @@ from scipy.spatial.distance import squareform
 from sklearn.utils import check_array
 
 from countless._threads import one_library_thread
+from countless.hard.axes import Axes
 from countless.hard.checks import check_finite
 from countless.hard.levels import Figures
 from countless.hard.null_reference import (
+    MOST_LEVELS,
     N_POINTS,
     POINTS_A_CLUSTER,
     SEED,
@@ -30,6 +32,7 @@ from countless.hard.null_reference import (
     reference_of,
 )
 from countless.hard.penalty import (
+    NOTABLE,
     NOTHING_JUDGED,
     ROWS_A_CLUSTER,
     WEIGHTS,
@@ -37,7 +40,6 @@ from countless.hard.penalty import (
     Judged,
     PenaltyPath,
 )
-from countless.hard.structureless import Axes
 from countless.hard.ward import WardTree
 from countless.tree.levels import measure_levels
 from countless.tree.pairs import Pairs
@@ -49,6 +51,11 @@ DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
 N_TRIALS = 4
 # Clusters of so many rows on average show in how many dimensions the rows of a cluster lie.
 SMALL, LARGE = 2, 8
+
+# The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
+# right k at the same lead: the probability of that was fitted to generated data sets for average,
+# complete, single, Ward's and DIANA's trees together (`python benchmarks/path_evidence.py --trees`).
+TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.80, slope=1.17)
 
 
 class TreeCut(PenaltyPath):
@@ -65,6 +72,8 @@ class TreeCut(PenaltyPath):
     n_clusters, confidence, plateaus, breakpoints
         As in `PenaltyPath`.
     """
+
+    _weights = TREE_WEIGHTS
 
     def __init__(self, linkage: np.ndarray, judged: Judged):
         tree = tree_of(linkage)
@@ -203,7 +212,10 @@ def judged(
     scores = null.standard_scores(figures)
     # Figures are those of squared heights.
     width, null_width = figures.width / 2, null.mean_widths(last - 1) / 2
-    return TreeCut(linkage, Judged(width, null_width, scores, WEIGHTS.evidence(scores)))
+    # Where the width alone is judged it must be notable, as in `hard.penalty`.
+    beyond = np.arange(2, last + 1) > MOST_LEVELS
+    width[beyond & (figures.width <= NOTABLE)] = 0.0
+    return TreeCut(linkage, Judged(width, null_width, scores, TREE_WEIGHTS.evidence(scores)))
 
 
 def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:
