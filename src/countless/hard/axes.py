@@ -18,7 +18,6 @@ class Axes(NamedTuple):
     variance: np.ndarray
     skewness: np.ndarray
     direction: np.ndarray | None = None  # (n_axes, n_features)
-    kurtosis: np.ndarray | None = None  # beyond a normal distribution's
 
 
 def principal_axes(
@@ -59,5 +58,4 @@ def principal_axes(
         variance, axis = variance[kept], axis[:, kept]
         direction = (axis / np.sqrt(variance)).T @ (root * spread)
         scores = axis * np.sqrt(variance) / root
-    standard = scores / np.sqrt(variance)
-    return Axes(variance, share @ standard**3, direction, share @ standard**4 - 3.0)
+    return Axes(variance, share @ (scores / np.sqrt(variance)) ** 3, direction)

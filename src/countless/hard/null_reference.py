@@ -16,7 +16,6 @@ The draws are fixed: no seed decides how many clusters there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -162,22 +161,14 @@ def clouds_like(
         yield [Points(cloud, ones, divergence) for cloud in kind]
 
 
-def rows_like(
-    sample: np.ndarray, weight: np.ndarray, n_rows: float, *, tails: bool = False
-) -> Iterator[np.ndarray]:
-    """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values.
-
-    With ``tails`` there are bells with its kurtosis, too, where that is beyond what its skewness
-    explains.
-    """
+def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
+    """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values."""
     generator = np.random.default_rng(SEED)
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
     discrete = _discrete_columns(sample)
-    n_points = int(min(n_rows, N_POINTS))
-    kinds = bells_and_boxes(axes, n_points, generator)
-    for clouds in chain(kinds, _long_tails(axes, n_points, generator) if tails else ()):
+    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
@@ -210,19 +201,6 @@ def bells_and_boxes(
     spread = np.sqrt(axes.variance)
     yield sign * (generator.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
     yield generator.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape) * spread
-
-
-def _long_tails(axes: Axes, n_points: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
-    """Draw Student's t along each axis, with the data's kurtosis where that exceeds a gamma's."""
-    assert axes.kurtosis is not None
-    heavy = axes.kurtosis > 1.5 * axes.skewness**2
-    if not heavy.any():
-        return
-    clouds = generator.normal(size=(N_CLOUDS, n_points, len(heavy)))
-    freedom = 4 + 6 / axes.kurtosis[heavy]
-    tails = generator.standard_t(freedom, clouds[..., heavy].shape)
-    clouds[..., heavy] = tails * np.sqrt((freedom - 2) / freedom)
-    yield clouds * np.sqrt(axes.variance)
 
 
 def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:

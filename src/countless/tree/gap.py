@@ -9,6 +9,7 @@ show at that k (`countless.hard.structureless`).
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
@@ -215,7 +216,22 @@ def judged(
     # Where the width alone is judged it must be notable, as in `hard.penalty`.
     beyond = np.arange(2, last + 1) > MOST_LEVELS
     width[beyond & (figures.width <= NOTABLE)] = 0.0
+    # All rows but a few far ones are one cluster, not two.
+    enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
+    width[_second_sizes(linkage, last) < enough] = 0.0
     return TreeCut(linkage, Judged(width, null_width, scores, TREE_WEIGHTS.evidence(scores)))
+
+
+def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:
+    """Return the size of the second largest of 2, ..., ``highest`` clusters."""
+    size = np.append(np.ones(len(linkage) + 1), linkage[:, 3])
+    sizes, second = [float(size[-1])], []
+    for merge in range(1, highest):
+        sizes.remove(size[-merge])
+        for child in linkage[-merge, :2].astype(np.int64):
+            insort(sizes, float(size[child]))
+        second.append(sizes[-2])
+    return np.array(second)
 
 
 def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:

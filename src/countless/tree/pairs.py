@@ -86,8 +86,7 @@ class Pairs:
 
         Where rows are numbers, clouds lie among them, have the values of their discrete columns,
         and are measured alike. Else they lie in the space in which distances are the
-        dissimilarities, as far as there is one. Linkages part single rows from long tails, so
-        that clouds have tails as long as the data's. No seed changes them.
+        dissimilarities, as far as there is one. No seed changes them.
         """
         shown = sample_positions(np.ones(self.n_rows), SHOWN, SEED)
         ones = np.ones(len(shown))
@@ -98,7 +97,7 @@ class Pairs:
             between /= between.max() or 1.0  # only the shape of clouds counts
             sample = coordinates(-(between**2) / 2, ones / len(shown))
             settings = {"metric": "euclidean"}
-        for kind in rows_like(sample, ones, self.n_rows, tails=True):
+        for kind in rows_like(sample, ones, self.n_rows):
             yield [Pairs.of_rows(cloud, **settings) for cloud in kind]
 
 
