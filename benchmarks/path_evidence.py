@@ -1,11 +1,13 @@
 """Choose the weights of the evidence by which `penalty_path` chooses k, on generated data sets.
 
     python benchmarks/path_evidence.py                 # 400 sets to fit, 200 others to check
+    python benchmarks/path_evidence.py --trees         # the cuts of trees of up to 2,000 rows
 
 Prints the constants of `Weights` in src/countless/hard/penalty.py, and on the sets that took no
 part: the mean adjusted mutual information, how often k is right, and how often it is by confidence.
 Sets of curves and other shapes, whose clusters DP-means cannot find, take part in the calibration
-of the confidence alone.
+of the confidence alone. With ``--trees`` the weights stay those of `penalty_path`, and the
+confidence of `TreeCut` is calibrated over five methods together.
 """
 
 from __future__ import annotations
@@ -20,13 +22,19 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
-from countless import penalty_path
-from countless.hard.penalty import Weights, measure
+from countless import DivisiveClustering, LinkageClustering, penalty_path
+from countless.hard.penalty import WEIGHTS, PenaltyPath, Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = 4  # the others of `Weights` are those of the confidence
 FALSE_ALARMS = 0.07  # share of sets without clusters in which clusters may be found
 PENALTY = 1e-3  # on squared weights, which nothing else bounds
+
+TREE_ROWS = 2000
+TREES = [
+    *(LinkageClustering(method) for method in ("average", "complete", "single", "ward")),
+    DivisiveClustering("diana"),
+]
 
 
 class Problem(NamedTuple):
@@ -42,8 +50,19 @@ class Problem(NamedTuple):
 def pose(seed: int) -> Problem:
     """Follow the path of a generated data set."""
     X, y, name = draw_problem(seed)
+    return candidates(penalty_path(X), y, name)
+
+
+def pose_trees(seed: int) -> list[Problem]:
+    """Grow the trees of a generated data set, of its first rows if it is large."""
+    X, y, name = draw_problem(seed)
+    X, y = X[:TREE_ROWS], y[:TREE_ROWS]
+    return [candidates(tree.fit(X).path_, y, name) for tree in TREES]
+
+
+def candidates(path: PenaltyPath, y: np.ndarray, name: str) -> Problem:
+    """Return what may be chosen on a path."""
     truth, known = len(np.unique(y[y > 0])), y > 0
-    path = penalty_path(X)
     features, score, n_clusters = [np.zeros(N_WEIGHTS)], [float(truth == 1)], [1]
     measured = measure(path.judged.scores).T
     for plateau in path.plateaus:
@@ -53,7 +72,7 @@ def pose(seed: int) -> Problem:
         features.append(measured[k - 2])
         right = 0.0
         if truth > 1:
-            labels = path.labels_at(path.penalty_for(k))
+            labels = path.clusters_at(k)[1]
             right = max(0.0, adjusted_mutual_info_score(y[known], labels[known]))
         score.append(right)
         n_clusters.append(k)
@@ -108,10 +127,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--check", type=int, default=200)
+    parser.add_argument("--trees", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    problems = [pose(seed) for seed in range(args.sets)]
-    weights = admit(problems, fit_weights([p for p in problems if is_round(p)]))
+
+    def draw(seeds: range) -> list[Problem]:
+        if args.trees:
+            return [problem for seed in seeds for problem in pose_trees(seed)]
+        return [pose(seed) for seed in seeds]
+
+    problems = draw(range(args.sets))
+    weights = np.array(WEIGHTS[:N_WEIGHTS])
+    if not args.trees:
+        weights = admit(problems, fit_weights([p for p in problems if is_round(p)]))
     chosen = [choose(problem, weights) for problem in problems]
     lead = np.array([lead for _, lead in chosen])
     right = [p.n_clusters[best] == p.truth for p, (best, _) in zip(problems, chosen, strict=True)]
@@ -120,7 +148,7 @@ def main() -> None:
         Weights._fields, [*weights, *sure.intercept_, *sure.coef_[0]], strict=True
     ):
         print(f"{name:12} {value:6.2f}")
-    others = [pose(seed) for seed in range(args.sets, args.sets + args.check)]
+    others = draw(range(args.sets, args.sets + args.check))
     for what, some in (("fitted", problems), ("check", others)):
         report(what, some, weights, sure)
 

@@ -164,7 +164,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         """Return the tree of these rows."""
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
-        """Return the gaps of a tree beside those of structureless data, and that tree."""
+        """Return the cuts of a tree, judged by data without clusters, and that tree."""
         path = judged(
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),

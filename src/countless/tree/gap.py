@@ -1,10 +1,10 @@
-"""Where to cut a tree: at its widest gap, compared with the trees of structureless data.
+"""Where to cut a tree: at the gap that stands out from the trees of data without clusters.
 
 A tree has k clusters over an interval of heights, from the merge that leaves k to the next. Where
-there are clusters that interval is wide. Structureless data has gaps, too: at few clusters, in low
-dimensions, and of other widths under every linkage. So clouds with the data's spread and no
-structure are grown into trees in the same way, and a gap counts as far as it is wider than they
-show at that k (`countless.hard.structureless`).
+there are clusters that interval is wide, clusters are compact, and few rows lie between them. Data
+without clusters has gaps, too: at few clusters, in low dimensions, and of other widths under every
+linkage. So clouds of the data's kind without clusters (`countless.hard.null_reference`) are grown
+into trees in the same way, and a figure counts as far as it exceeds theirs at that k.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ N_TRIALS = 4
 SMALL, LARGE = 2, 8
 
 # The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
-# right k at the same lead: the probability of that was fitted to generated data sets for average,
-# complete, single, Ward's and DIANA's trees together (`python benchmarks/path_evidence.py --trees`).
+# right k at the same lead: the probability of that was fitted to generated data sets, for average,
+# complete, single, Ward's and DIANA's trees together (benchmarks/path_evidence.py --trees).
 TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.80, slope=1.17)
 
 
@@ -104,16 +104,16 @@ def cut_gap(
     metric: str = "euclidean",
     random_state: Any = None,
 ) -> TreeCut:
-    """Cut a tree at its widest gap, compared with structureless data.
+    """Cut a tree at the gap that stands out from data without clusters.
 
     Parameters
     ----------
     linkage : array-like of shape (n_samples - 1, 4)
         A tree as SciPy, fastcluster and scikit-learn's examples write it.
     X : array-like of shape (n_samples, n_features), optional
-        The rows, so that the structureless data has their spread; with ``metric='precomputed'``
-        their dissimilarities. Without rows it has as many equal directions as the lower parts of
-        the tree show, which is less sharp where clusters are long.
+        The rows, so that clouds without clusters have their spread; with ``metric='precomputed'``
+        their dissimilarities. Without rows clouds have as many equal directions as the lower parts
+        of the tree show, which is less sharp where clusters are long.
     method : str, default='average'
         The method of `scipy.cluster.hierarchy.linkage` that made the tree.
     metric : str, default='euclidean'
