@@ -1,13 +1,13 @@
 """Choose the weights of the evidence by which `penalty_path` chooses k, on generated data sets.
 
     python benchmarks/path_evidence.py                 # 400 sets to fit, 200 others to check
-    python benchmarks/path_evidence.py --trees         # the cuts of trees of up to 2,000 rows
+    python benchmarks/path_evidence.py --trees --sets 110
 
 Prints the constants of `Weights` in src/countless/hard/penalty.py, and on the sets that took no
 part: the mean adjusted mutual information, how often k is right, and how often it is by confidence.
 Sets of curves and other shapes, whose clusters DP-means cannot find, take part in the calibration
-of the confidence alone. With ``--trees`` the weights stay those of `penalty_path`, and the
-confidence of `TreeCut` is calibrated over five methods together.
+of the confidence alone. With ``--trees`` the weights stay, and the confidence of cuts of trees
+(src/countless/tree/gap.py) is calibrated, over five methods together.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
 from countless import DivisiveClustering, LinkageClustering, penalty_path
-from countless.hard.penalty import WEIGHTS, PenaltyPath, Weights, measure
+from countless.hard.penalty import Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = 4  # the others of `Weights` are those of the confidence
 FALSE_ALARMS = 0.07  # share of sets without clusters in which clusters may be found
 PENALTY = 1e-3  # on squared weights, which nothing else bounds
 
-TREE_ROWS = 2000
+TREE_ROWS = 1200  # of each set, for trees
 TREES = [
     *(LinkageClustering(method) for method in ("average", "complete", "single", "ward")),
     DivisiveClustering("diana"),
@@ -50,19 +50,8 @@ class Problem(NamedTuple):
 def pose(seed: int) -> Problem:
     """Follow the path of a generated data set."""
     X, y, name = draw_problem(seed)
-    return candidates(penalty_path(X), y, name)
-
-
-def pose_trees(seed: int) -> list[Problem]:
-    """Grow the trees of a generated data set, of its first rows if it is large."""
-    X, y, name = draw_problem(seed)
-    X, y = X[:TREE_ROWS], y[:TREE_ROWS]
-    return [candidates(tree.fit(X).path_, y, name) for tree in TREES]
-
-
-def candidates(path: PenaltyPath, y: np.ndarray, name: str) -> Problem:
-    """Return what may be chosen on a path."""
     truth, known = len(np.unique(y[y > 0])), y > 0
+    path = penalty_path(X)
     features, score, n_clusters = [np.zeros(N_WEIGHTS)], [float(truth == 1)], [1]
     measured = measure(path.judged.scores).T
     for plateau in path.plateaus:
@@ -72,7 +61,7 @@ def candidates(path: PenaltyPath, y: np.ndarray, name: str) -> Problem:
         features.append(measured[k - 2])
         right = 0.0
         if truth > 1:
-            labels = path.clusters_at(k)[1]
+            labels = path.labels_at(path.penalty_for(k))
             right = max(0.0, adjusted_mutual_info_score(y[known], labels[known]))
         score.append(right)
         n_clusters.append(k)
@@ -123,6 +112,30 @@ def choose(problem: Problem, weights: np.ndarray) -> tuple[int, float]:
     return best, lead
 
 
+def calibrate_trees(n_sets: int) -> None:
+    """Print the constants of the confidence of cuts of trees, and how often k is right by it."""
+    leads, right = [], []
+    for seed in range(n_sets):
+        X, y, _ = draw_problem(seed)
+        X, y = X[:TREE_ROWS], y[:TREE_ROWS]
+        for model in TREES:
+            best, *others = model.fit(X).path_.plateaus
+            if others:
+                leads.append(best.score - others[0].score)
+                right.append(best.n_clusters == len(np.unique(y[y > 0])))
+    lead, is_right = np.array(leads)[:, None], np.array(right)
+    sure = LogisticRegression(C=1e3).fit(lead, is_right)
+    print(f"intercept {sure.intercept_[0]:.2f}, slope {sure.coef_[0, 0]:.2f}")
+    probability = sure.predict_proba(lead)[:, 1]
+    for low in np.arange(0, 1, 0.2):
+        here = (probability >= low) & (probability < low + 0.2)
+        if here.any():
+            print(
+                f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} trees, "
+                f"mean {probability[here].mean():.2f}, k right {is_right[here].mean():.2f}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=400)
@@ -130,16 +143,11 @@ def main() -> None:
     parser.add_argument("--trees", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-
-    def draw(seeds: range) -> list[Problem]:
-        if args.trees:
-            return [problem for seed in seeds for problem in pose_trees(seed)]
-        return [pose(seed) for seed in seeds]
-
-    problems = draw(range(args.sets))
-    weights = np.array(WEIGHTS[:N_WEIGHTS])
-    if not args.trees:
-        weights = admit(problems, fit_weights([p for p in problems if is_round(p)]))
+    if args.trees:
+        calibrate_trees(args.sets)
+        return
+    problems = [pose(seed) for seed in range(args.sets)]
+    weights = admit(problems, fit_weights([p for p in problems if is_round(p)]))
     chosen = [choose(problem, weights) for problem in problems]
     lead = np.array([lead for _, lead in chosen])
     right = [p.n_clusters[best] == p.truth for p, (best, _) in zip(problems, chosen, strict=True)]
@@ -148,7 +156,7 @@ def main() -> None:
         Weights._fields, [*weights, *sure.intercept_, *sure.coef_[0]], strict=True
     ):
         print(f"{name:12} {value:6.2f}")
-    others = draw(range(args.sets, args.sets + args.check))
+    others = [pose(seed) for seed in range(args.sets, args.sets + args.check)]
     for what, some in (("fitted", problems), ("check", others)):
         report(what, some, weights, sure)
 

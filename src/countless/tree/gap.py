@@ -56,7 +56,7 @@ SMALL, LARGE = 2, 8
 # The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
 # right k at the same lead: the probability of that was fitted to generated data sets, for average,
 # complete, single, Ward's and DIANA's trees together (benchmarks/path_evidence.py --trees).
-TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.80, slope=1.17)
+TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.86, slope=0.70)
 
 
 class TreeCut(PenaltyPath):
@@ -216,10 +216,12 @@ def judged(
     # Where the width alone is judged it must be notable, as in `hard.penalty`.
     beyond = np.arange(2, last + 1) > MOST_LEVELS
     width[beyond & (figures.width <= NOTABLE)] = 0.0
-    # All rows but a few far ones are one cluster, not two.
+    evidence = TREE_WEIGHTS.evidence(scores)
+    # All rows but a few far ones are one cluster: such a cut is no better than a cloud's.
     enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
-    width[_second_sizes(linkage, last) < enough] = 0.0
-    return TreeCut(linkage, Judged(width, null_width, scores, TREE_WEIGHTS.evidence(scores)))
+    few = _second_sizes(linkage, last) < enough
+    evidence[few] = np.minimum(evidence[few], TREE_WEIGHTS.constant)
+    return TreeCut(linkage, Judged(width, null_width, scores, evidence))
 
 
 def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:
