@@ -1,11 +1,13 @@
 """Choose the weights of the evidence by which `penalty_path` chooses k, on generated data sets.
 
     python benchmarks/path_evidence.py                 # 500 sets to fit, 100 others to check
+    python benchmarks/path_evidence.py --trees --sets 110
 
 Prints the constants of `Weights` in src/countless/hard/penalty.py, and on the sets that took no
 part: the mean adjusted mutual information, how often k is right, and how often it is by confidence.
 Sets of curves and other shapes, whose clusters DP-means cannot find, take part in the calibration
-of the confidence alone.
+of the confidence alone. With ``--trees`` the weights stay, and the confidence of cuts of trees
+(src/countless/tree/gap.py) is calibrated, over five methods together.
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
-from countless import penalty_path
+from countless import DivisiveClustering, LinkageClustering, penalty_path
 from countless.hard.penalty import Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = 4  # the others of `Weights` are those of the confidence
 FALSE_ALARMS = 0.055  # share of sets without clusters in which clusters may be found
 PENALTY = 1e-3  # on squared weights, which nothing else bounds
+
+TREE_ROWS = 1200  # of each set, for trees
+TREES = [
+    *(LinkageClustering(method) for method in ("average", "complete", "single", "ward")),
+    DivisiveClustering("diana"),
+]
 
 
 class Problem(NamedTuple):
@@ -107,11 +115,40 @@ def choose(problem: Problem, weights: np.ndarray) -> tuple[int, float]:
     return best, lead
 
 
+def calibrate_trees(n_sets: int) -> None:
+    """Print the constants of the confidence of cuts of trees, and how often k is right by it."""
+    leads, right = [], []
+    for seed in range(n_sets):
+        X, y, _ = draw_problem(seed)
+        X, y = X[:TREE_ROWS], y[:TREE_ROWS]
+        for model in TREES:
+            best, *others = model.fit(X).path_.plateaus
+            if others:
+                leads.append(best.score - others[0].score)
+                right.append(best.n_clusters == len(np.unique(y[y > 0])))
+    lead, is_right = np.array(leads)[:, None], np.array(right)
+    sure = LogisticRegression(C=1e3).fit(lead, is_right)
+    print(f"intercept {sure.intercept_[0]:.2f}, slope {sure.coef_[0, 0]:.2f}")
+    probability = sure.predict_proba(lead)[:, 1]
+    for low in np.arange(0, 1, 0.2):
+        here = (probability >= low) & (probability < low + 0.2)
+        if here.any():
+            print(
+                f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} trees, "
+                f"mean {probability[here].mean():.2f}, k right {is_right[here].mean():.2f}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=500)
     parser.add_argument("--check", type=int, default=100)
+    parser.add_argument("--trees", action="store_true")
     args = parser.parse_args()
+    if args.trees:
+        warnings.simplefilter("ignore")
+        calibrate_trees(args.sets)
+        return
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         everything = list(pool.map(pose, range(args.sets + args.check), chunksize=8))
     problems, others = everything[: args.sets], everything[args.sets :]

@@ -10,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from countless import DPMeans
+from countless.hard.axes import principal_axes
 from countless.hard.divergence import get_divergence
 from countless.hard.penalty import penalty_path
-from countless.hard.structureless import Axes, null_widths, principal_axes, simulate
 
 NOISE = {
     "bell": lambda generator, shape: generator.standard_normal(shape),
@@ -225,23 +225,6 @@ def test_wide_tables_have_the_axes_of_their_rows():
     scores = centered @ vectors[:, ::-1][:, :11]
     skewness = np.abs((scores**3).mean(axis=0)) / values[::-1][:11] ** 1.5
     np.testing.assert_allclose(np.abs(axes.skewness), skewness, rtol=1e-6)
-
-
-def test_structureless_plateaus_are_wide_in_few_dimensions_and_at_small_k():
-    flat, deep = (simulate(Axes(np.ones(d), np.zeros(d)), 1000, seed=0) for d in (2, 30))
-    assert 0.5 < flat.width[:, :4].max() < 1.2
-    assert deep.width[:, :4].max() < 0.3
-    assert (flat.width[:, 20] < flat.width[:, 2] / 3).all()
-
-
-def test_compact_clusters_need_less_width():
-    null = simulate(Axes(np.ones(2), np.zeros(2)), 1000, seed=0)
-    usual = null.compactness.max(axis=0)
-    plain = null_widths(null, usual, 1000)
-    compact = null_widths(null, usual + 5 * null.compactness_deviation.max(axis=0), 1000)
-    assert (compact < 0.5 * plain).all()
-    assert (compact > 0).all()
-    assert (plain > null.width.max(axis=0)).all()
 
 
 def test_many_rows_of_few_values_can_be_judged():

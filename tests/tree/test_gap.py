@@ -7,9 +7,13 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
 from sklearn.datasets import make_blobs
 
-from countless import LinkageClustering, cut_gap
+from countless import DivisiveClustering, LinkageClustering, cut_gap
 from countless._labels import number_by_appearance
+from countless.hard.levels import REACH
+from countless.kernels.levels import weight_near_border
 from countless.tree.gap import TreeCut
+from countless.tree.levels import measure_levels
+from countless.tree.pairs import Pairs
 
 METHODS = ["single", "complete", "average", "weighted", "centroid", "median", "ward"]
 
@@ -57,7 +61,7 @@ def test_a_matrix_of_dissimilarities_does_as_well():
 
 
 def test_equal_rows_and_few_rows():
-    repeated = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 8, axis=0)
+    repeated = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 12, axis=0)
     assert cut_gap(linkage(repeated, "average"), repeated, random_state=0).n_clusters == 3
     same = np.ones((12, 2))
     assert cut_gap(linkage(same, "average"), same, random_state=0).n_clusters == 1
@@ -65,6 +69,52 @@ def test_equal_rows_and_few_rows():
     assert (pair.n_clusters, pair.confidence) == (1, 0.0)
     assert isinstance(pair, TreeCut)
     assert "n_clusters=1" in repr(pair)
+
+
+@pytest.mark.parametrize(
+    "model", [LinkageClustering("average"), LinkageClustering("ward"), DivisiveClustering()]
+)
+def test_distant_points_of_many_copies_are_clusters(model):
+    for points in (
+        [[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]],
+        [[0.0, 0.0], [8.0, 1.0], [1.0, 9.0], [10.0, 11.0]],
+    ):
+        rows = np.repeat(points, 30, axis=0)
+        np.testing.assert_array_equal(model.fit(rows).labels_, np.repeat(np.arange(4), 30))
+
+
+@pytest.mark.parametrize("method", ["average", "single", "ward"])
+def test_a_few_far_rows_are_no_second_cluster(method):
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(200, 3)), [[40.0, 0, 0], [0, -60.0, 0]]])
+    assert cut_gap(linkage(X, method), X, method=method).n_clusters == 1
+
+
+def test_the_seed_decides_nothing():
+    X, _ = make_blobs(150, centers=5, cluster_std=1.4, random_state=1)
+    tree = linkage(X, "average")
+    first, second = (cut_gap(tree, X, random_state=seed) for seed in (0, 1))
+    assert first.plateaus == second.plateaus
+
+
+@pytest.mark.parametrize("method", ["ward", "average"])
+def test_levels_are_measured_by_dissimilarities_as_by_means(method):
+    X, _ = make_blobs(60, centers=4, n_features=3, random_state=0)
+    tree = linkage(X, method)
+    levels = measure_levels(tree, method, Pairs.of_rows(X, "euclidean"), 6)
+    cost = []
+    for k in range(1, 7):
+        labels = cut_tree(tree, k).ravel()
+        parts = [X[labels == label] for label in range(k)]
+        cost.append(sum(np.square(part - part.mean(axis=0)).sum() for part in parts))
+    np.testing.assert_allclose(levels.cost, 60 * np.array(cost) / cost[0], rtol=1e-9)
+    labels = cut_tree(tree, 4).ravel()
+    means = np.array([X[labels == label].mean(axis=0) for label in range(4)])
+    apart = np.square(means[:, None] - means).sum(axis=2)
+    to_means = np.square(X[:, None] - means).sum(axis=2)
+    near = weight_near_border(to_means, np.ones(60), apart, REACH)
+    assert levels.separation is not None
+    assert levels.separation[2] == pytest.approx(-np.log((near + 0.5) / 61))
 
 
 def test_fastcluster_gives_the_same_or_is_asked_for():

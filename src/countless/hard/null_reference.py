@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
+from countless.hard.axes import Axes, principal_axes
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.levels import (
     Figures,
@@ -31,18 +32,14 @@ from countless.hard.levels import (
     refine_levels,
     separation,
 )
-from countless.hard.structureless import (
-    SKEWNESS,
-    Axes,
-    principal_axes,
-    smooth_widths,
-)
 from countless.hard.ward import WardTree
 
 SEED = 0
 # Points of a cloud, clouds of each kind, and points that a level has at least for each cluster.
 N_POINTS, N_CLOUDS, POINTS_A_CLUSTER = 400, 12, 10
 MOST_LEVELS = N_POINTS // POINTS_A_CLUSTER
+# Skewness that a simulated bell can have: from almost none to an exponential distribution's.
+SKEWNESS = (0.02, 2.0)
 # Widths are compared up to this error: at many clusters plateaus of clouds are so narrow that any
 # other would stand out, and no user could name a penalty within it.
 NARROW = 0.1
@@ -90,9 +87,14 @@ class NullReference(NamedTuple):
 
 def null_reference(clouds: Iterable[Iterable[Points]], resolution: Resolution) -> NullReference:
     """Describe clouds, kind by kind, at levels that have points enough."""
+    return reference_of([_describe(cloud, resolution) for cloud in kind] for kind in clouds)
+
+
+def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
+    """Sum up the figures of clouds, kind by kind."""
     means, deviations = [], []
-    for kind in clouds:
-        values = np.array([_describe(cloud, resolution) for cloud in kind])
+    for kind in kinds:
+        values = np.array(kind)
         means.append(values.mean(axis=0))
         deviations.append(values.std(axis=0, ddof=1))
     mean, deviation = np.array(means), np.array(deviations)
@@ -100,6 +102,15 @@ def null_reference(clouds: Iterable[Iterable[Points]], resolution: Resolution) -
     for figure in range(3):
         deviation[:, figure] = smooth_widths(deviation[:, figure])
     return NullReference(mean, np.maximum(deviation, np.finfo(float).tiny))
+
+
+def smooth_widths(values: np.ndarray) -> np.ndarray:
+    """Average each figure with those of similar k; the first few, which differ, stay alone."""
+    k = np.arange(2, values.shape[-1] + 2)
+    log_k = np.log(k)
+    reach = 0.25 * np.clip(log_k - np.log(5), 1e-3, 1.0)
+    kernel = np.exp(-0.5 * ((log_k[:, None] - log_k) / reach[:, None]) ** 2)
+    return (values * k) @ (kernel / kernel.sum(axis=1, keepdims=True)).T / k
 
 
 def _describe(cloud: Points, resolution: Resolution) -> Figures:
@@ -143,7 +154,7 @@ def clouds_like(
         kinds = rows_like(sample, weight, n_rows)
     else:
         axes = principal_axes(sample, weight, center, divergence)
-        kinds = _bells_and_boxes(axes, n_points, generator)
+        kinds = bells_and_boxes(axes, n_points, generator)
         divergence = get_divergence("sqeuclidean")
     ones = np.ones(n_points)
     for kind in kinds:
@@ -157,7 +168,7 @@ def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
     discrete = _discrete_columns(sample)
-    for clouds in _bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
+    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
@@ -180,7 +191,7 @@ def _any_values(
     return rows
 
 
-def _bells_and_boxes(
+def bells_and_boxes(
     axes: Axes, n_points: int, generator: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Draw clouds in the space of the axes."""

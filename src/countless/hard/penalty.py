@@ -159,6 +159,8 @@ class PenaltyPath:
         next; calibrated on generated data sets, one cluster included.
     """
 
+    _weights = WEIGHTS
+
     def __init__(
         self,
         labels: np.ndarray,
@@ -270,7 +272,7 @@ class PenaltyPath:
         best, *others = self.plateaus
         if not others:
             return 0.0 if len(self.breakpoints) else 1.0
-        return WEIGHTS.probability(best.score - others[0].score)
+        return self._weights.probability(best.score - others[0].score)
 
     def with_fit(self, fitted: Fitted) -> PenaltyPath:
         """Return the path with a clustering in it that a fit found to be better at its penalty.

@@ -164,12 +164,13 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         """Return the tree of these rows."""
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
-        """Return the gaps of a tree beside those of structureless data, and that tree."""
+        """Return the cuts of a tree, judged by data without clusters, and that tree."""
         path = judged(
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),
-            lambda: pairs.clouds(seed),
+            pairs.clouds,
             "single" if self.method == "mst" else self.method,
+            pairs,
         )
         return path, self.linkage_matrix_
 

@@ -35,14 +35,14 @@ class DivisiveClustering(TreeEstimator):
         ``weights`` of the columns, ``kinds`` of columns for 'mixed', and ``dtype``, as in
         `countless.dissimilarity.dissimilarities`.
     n_clusters : int, optional
-        Stop at so many clusters. When this and the next two are None, the tree is cut at its widest
-        gap, compared with structureless data.
+        Stop at so many clusters. When this and the next two are None, the tree is cut at the
+        gap that stands out from data without clusters.
     max_diameter : float, optional
         Split clusters in which some rows differ by more than this.
     max_dissimilarity : float, optional
         Split clusters in which rows differ by more than this on average.
     random_state : int, RandomState instance or None, default=None
-        Draws structureless data, and starts bisecting k-means.
+        Starts bisecting k-means; nothing else is left to chance.
     n_jobs : int, optional
         Threads that compare rows; they do not change the result.
 
@@ -133,7 +133,7 @@ class DivisiveClustering(TreeEstimator):
         def grow(cloud: Pairs) -> np.ndarray:
             return by_saving(linkage_of_splits(diana(cloud.matrix)), cloud.matrix)
 
-        return judged(linkage, grow, lambda: pairs.clouds(seed), "ward"), linkage
+        return judged(linkage, grow, pairs.clouds, "ward", pairs), linkage
 
 
 class LinkageClustering(TreeEstimator):

@@ -1,16 +1,16 @@
-"""Where to cut a tree: at its widest gap, compared with the trees of structureless data.
+"""Where to cut a tree: at the gap that stands out from the trees of data without clusters.
 
 A tree has k clusters over an interval of heights, from the merge that leaves k to the next. Where
-there are clusters that interval is wide. Structureless data has gaps, too: at few clusters, in low
-dimensions, and of other widths under every linkage. So clouds with the data's spread and no
-structure are grown into trees in the same way, and a gap counts as far as it is wider than they
-show at that k (`countless.hard.structureless`).
+there are clusters that interval is wide, clusters are compact, and few rows lie between them. Data
+without clusters has gaps, too: at few clusters, in low dimensions, and of other widths under every
+linkage. So clouds of the data's kind without clusters (`countless.hard.null_reference`) are grown
+into trees in the same way, and a figure counts as far as it exceeds theirs at that k.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -18,33 +18,45 @@ from typing import Any
 import numpy as np
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
+from countless._threads import one_library_thread
+from countless.hard.axes import Axes
 from countless.hard.checks import check_finite
 from countless.hard.levels import Figures
-from countless.hard.penalty import Costs, Judged, PenaltyPath, Plateau
-from countless.hard.structureless import (
-    Axes,
-    compactness_curve,
-    draw_clouds,
-    null_widths,
-    plateau_widths,
-    typical,
+from countless.hard.null_reference import (
+    MOST_LEVELS,
+    N_POINTS,
+    POINTS_A_CLUSTER,
+    SEED,
+    bells_and_boxes,
+    reference_of,
+)
+from countless.hard.penalty import (
+    NOTABLE,
+    NOTHING_JUDGED,
+    ROWS_A_CLUSTER,
+    WEIGHTS,
+    Costs,
+    Judged,
+    PenaltyPath,
 )
 from countless.hard.ward import WardTree
+from countless.tree.levels import measure_levels
 from countless.tree.pairs import Pairs
 
 Grow = Callable[[Pairs], np.ndarray]  # a linkage matrix
 
 # Numbers of dimensions that a tree by itself is compared with, and clouds of each shape for that.
 DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
-N_TRIALS = 8
+N_TRIALS = 4
 # Clusters of so many rows on average show in how many dimensions the rows of a cluster lie.
 SMALL, LARGE = 2, 8
-# A single row far out makes single linkage look compact, more often than a normal law would say.
-LONG_TAILS = 2.0
-# Scores within a fifth of the best are as good, and the fewest clusters win.
-EQUAL = 0.8
+
+# The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
+# right k at the same lead: the probability of that was fitted to generated data sets, for average,
+# complete, single, Ward's and DIANA's trees together (benchmarks/path_evidence.py --trees).
+TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.86, slope=0.70)
 
 
 class TreeCut(PenaltyPath):
@@ -62,30 +74,12 @@ class TreeCut(PenaltyPath):
         As in `PenaltyPath`.
     """
 
-    def __init__(self, linkage: np.ndarray, widths: np.ndarray, null: np.ndarray):
+    _weights = TREE_WEIGHTS
+
+    def __init__(self, linkage: np.ndarray, judged: Judged):
         tree = tree_of(linkage)
         cost = np.append(np.cumsum(tree.cost)[::-1], 0.0)
-        unknown = np.full(len(widths), np.nan)
-        judged = Judged(widths, null, Figures(unknown, unknown, unknown), widths - null)
         super().__init__(np.arange(tree.n_items), tree, Costs(cost, tree.height[::-1]), judged, {})
-
-    @cached_property
-    def plateaus(self) -> list[Plateau]:
-        ranked = super().plateaus
-        best = [one for one in ranked if one.score >= EQUAL * ranked[0].score]
-        chosen = min(best, key=lambda plateau: plateau.n_clusters)
-        return [chosen, *(one for one in ranked if one is not chosen)]
-
-    @property
-    def confidence(self) -> float:
-        best, *others = self.plateaus
-        if not others:
-            return 0.0 if len(self.breakpoints) else 1.0
-        if best.n_clusters == 1:
-            return 1.0 - max(other.width / other.null_width for other in others)
-        chance = best.null_width / best.width
-        rival = max(other.score for other in others) / best.score
-        return max(0.0, 1.0 - max(chance, rival))
 
     def __repr__(self) -> str:
         return (
@@ -110,23 +104,23 @@ def cut_gap(
     metric: str = "euclidean",
     random_state: Any = None,
 ) -> TreeCut:
-    """Cut a tree at its widest gap, compared with structureless data.
+    """Cut a tree at the gap that stands out from data without clusters.
 
     Parameters
     ----------
     linkage : array-like of shape (n_samples - 1, 4)
         A tree as SciPy, fastcluster and scikit-learn's examples write it.
     X : array-like of shape (n_samples, n_features), optional
-        The rows, so that the structureless data has their spread; with ``metric='precomputed'``
-        their dissimilarities. Without rows it has as many equal directions as the lower parts of
-        the tree show, which is less sharp where clusters are long.
+        The rows, so that clouds without clusters have their spread; with ``metric='precomputed'``
+        their dissimilarities. Without rows clouds have as many equal directions as the lower parts
+        of the tree show, which is less sharp where clusters are long.
     method : str, default='average'
         The method of `scipy.cluster.hierarchy.linkage` that made the tree.
     metric : str, default='euclidean'
         What it was made of: a name that `countless.dissimilarity.dissimilarities` knows, or
         'precomputed'.
-    random_state : int, RandomState instance or None
-        Draws the structureless data.
+    random_state : ignored
+        Nothing is left to chance: the clouds without clusters are fixed.
 
     Returns
     -------
@@ -146,20 +140,19 @@ def cut_gap(
     linkage = np.asarray(linkage, dtype=np.float64)
     hierarchy.is_valid_linkage(linkage, throw=True, name="linkage")
     n_rows = len(linkage) + 1
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
 
     def grow(pairs: Pairs) -> np.ndarray:
         return grow_linkage(pairs, method)
 
     if X is None:
-        return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow, seed), method)
+        return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow), method)
     X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(X)
     if len(X) != n_rows:
         raise ValueError(f"the tree has {n_rows} rows, and X has {len(X)}")
     known = metric == "precomputed"
     pairs = Pairs.of_matrix(X) if known else Pairs.of_rows(X, metric)
-    return judged(linkage, grow, lambda: pairs.clouds(seed), method)
+    return judged(linkage, grow, pairs.clouds, method, pairs)
 
 
 def grow_linkage(pairs: Pairs, method: str, engine: str = "scipy") -> np.ndarray:
@@ -178,9 +171,13 @@ def tree_of(linkage: np.ndarray) -> WardTree:
 
 
 def judged(
-    linkage: np.ndarray, grow: Grow, clouds: Callable[[], Iterable[list[Pairs]]], method: str
+    linkage: np.ndarray,
+    grow: Grow,
+    clouds: Callable[[], Iterable[Iterable[Pairs]]],
+    method: str,
+    pairs: Pairs | None = None,
 ) -> TreeCut:
-    """Compare the gaps of a tree with those of clouds that were grown alike.
+    """Compare the levels of a tree with those of clouds that were grown alike.
 
     Parameters
     ----------
@@ -189,60 +186,64 @@ def judged(
     grow : callable
         Grows the tree of a cloud.
     clouds : callable
-        Gives clouds of either shape.
+        Gives clouds without clusters, kind by kind.
     method : str
         What heights mean: the linkage of SciPy that they are those of.
+    pairs : Pairs, optional
+        What the tree was grown from. Without it, and for single linkage, whose clusters need not
+        lie about their means, heights alone say how compact clusters are.
     """
     n_rows = len(linkage) + 1
-    height, cost = _from_the_top(linkage, method)
-    positive = height[height > 0]
-    last = n_rows // 2
-    if last < 2 or not len(positive):
-        return TreeCut(linkage, np.empty(0), np.empty(0))
-    # Equal rows are taken as spread over half the step to the next, as `hard.penalty` does.
-    step = positive[-1] if len(positive) < len(height) else 0.0
-    figures = [
-        [_figures(*_from_the_top(grow(cloud), method)) for cloud in kind] for kind in clouds()
-    ]
-    null = typical(figures)
-    if method == "single":
-        null = null._replace(compactness_deviation=LONG_TAILS * null.compactness_deviation)
-    widths = plateau_widths(np.maximum(height[:last], step / 8))
-    compactness = compactness_curve(cost[:last] + n_rows * step**2 / 48, n_rows)
-    return TreeCut(linkage, widths, null_widths(null, compactness, n_rows))
+    last = max(n_rows // ROWS_A_CLUSTER, 2)
+    if n_rows <= last or not linkage[:, 2].any():
+        return TreeCut(linkage, NOTHING_JUDGED)
+    of_means = pairs is not None and method != "single"
+
+    levels = measure_levels(linkage, method, pairs if of_means else None, last)
+
+    def describe(cloud: Pairs) -> Figures:
+        highest = max(cloud.n_rows // POINTS_A_CLUSTER, 2)
+        known = cloud if of_means else None
+        tree = measure_levels(grow(cloud), method, known, highest)
+        return tree.describe(levels.resolution)
+
+    with one_library_thread():
+        null = reference_of([describe(cloud) for cloud in kind] for kind in clouds())
+    figures = levels.describe(levels.resolution)
+    scores = null.standard_scores(figures)
+    # Figures are those of squared heights.
+    width, null_width = figures.width / 2, null.mean_widths(last - 1) / 2
+    # Where the width alone is judged it must be notable, as in `hard.penalty`.
+    beyond = np.arange(2, last + 1) > MOST_LEVELS
+    width[beyond & (figures.width <= NOTABLE)] = 0.0
+    evidence = TREE_WEIGHTS.evidence(scores)
+    # All rows but a few far ones are one cluster: such a cut is no better than a cloud's.
+    enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
+    few = _second_sizes(linkage, last) < enough
+    evidence[few] = np.minimum(evidence[few], TREE_WEIGHTS.constant)
+    return TreeCut(linkage, Judged(width, null_width, scores, evidence))
 
 
-def _from_the_top(linkage: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return heights, and what all merges up to each cost, the highest first.
-
-    A merge that is below an earlier one waits for it. The highest is 1, since only ratios count and
-    squares of very large or small heights are no numbers. Where heights are dissimilarities of
-    clusters, joining them costs the square times ``n_a n_b / (n_a + n_b)``, as in Ward's trees.
-    """
-    height = np.maximum.accumulate(linkage[:, 2])
-    height = height / (height.max(initial=0.0) or 1.0)
-    cost = height**2 / 2
-    if method != "ward":
-        size = np.append(np.ones(len(linkage) + 1), linkage[:, 3])
-        first, second = size[linkage[:, :2].astype(np.int64)].T
-        cost = first * second / (first + second) * height**2
-    return height[::-1], np.cumsum(cost)[::-1]
+def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:
+    """Return the size of the second largest of 2, ..., ``highest`` clusters."""
+    size = np.append(np.ones(len(linkage) + 1), linkage[:, 3])
+    sizes, second = [float(size[-1])], []
+    for merge in range(1, highest):
+        sizes.remove(size[-merge])
+        for child in linkage[-merge, :2].astype(np.int64):
+            insort(sizes, float(size[child]))
+        second.append(sizes[-2])
+    return np.array(second)
 
 
-def _figures(height: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gaps and the compactness of a cloud up to a third of its points."""
-    n_points = len(height) + 1
-    last = max(2, n_points // 3)
-    return plateau_widths(height[:last]), compactness_curve(cost[:last], n_points)
-
-
-def _clouds_by_tree(linkage: np.ndarray, grow: Grow, seed: int) -> Iterable[list[Pairs]]:
+def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:
     """Give clouds of as many dimensions as small clusters of the tree seem to have."""
-    n_rows = len(linkage) + 1
+    n_points = min(len(linkage) + 1, N_POINTS)
     wanted = _fall(linkage)
 
     def clouds(d: int, n_clouds: int | None = None) -> Iterable[list[Pairs]]:
-        for kind in draw_clouds(Axes(np.ones(d), np.zeros(d)), n_rows, seed):
+        axes = Axes(np.ones(d), np.zeros(d))
+        for kind in bells_and_boxes(axes, n_points, np.random.default_rng(SEED)):
             yield [Pairs.of_rows(cloud, "euclidean") for cloud in kind[:n_clouds]]
 
     falls = [

@@ -12,7 +12,7 @@ from countless._threads import steps
 from countless.dissimilarity.pairs import Measure
 from countless.hard.kernel.path import coordinates
 from countless.hard.micro import sample_positions
-from countless.hard.structureless import clouds_like
+from countless.hard.null_reference import SEED, rows_like
 from countless.kernels.gram import first_asymmetry
 
 # Rows that show the spread of all.
@@ -81,21 +81,23 @@ class Pairs:
         rows = np.asarray(self.rows)
         return rows * np.sqrt(self.weights).astype(rows.dtype)
 
-    def clouds(self, seed: int) -> Iterator[list[Pairs]]:
-        """Give clouds without structure of either shape, with the spread of these rows.
+    def clouds(self) -> Iterator[list[Pairs]]:
+        """Give clouds without clusters, kind by kind, with the spread of these rows.
 
-        Where rows are numbers, clouds lie among them and are measured alike. Else they lie in the
-        space in which distances are the dissimilarities, as far as there is one.
+        Where rows are numbers, clouds lie among them, have the values of their discrete columns,
+        and are measured alike. Else they lie in the space in which distances are the
+        dissimilarities, as far as there is one. No seed changes them.
         """
-        shown = sample_positions(np.ones(self.n_rows), SHOWN, seed)
-        share = np.full(len(shown), 1 / len(shown))
+        shown = sample_positions(np.ones(self.n_rows), SHOWN, SEED)
+        ones = np.ones(len(shown))
         if self.rows is not None:
             sample, settings = self.rows[shown].astype(np.float64), self._settings
         else:
             between = self.matrix[np.ix_(shown, shown)].astype(np.float64)
             between /= between.max() or 1.0  # only the shape of clouds counts
-            sample, settings = coordinates(-(between**2) / 2, share), {"metric": "euclidean"}
-        for kind in clouds_like(sample, share, self.n_rows, seed):
+            sample = coordinates(-(between**2) / 2, ones / len(shown))
+            settings = {"metric": "euclidean"}
+        for kind in rows_like(sample, ones, self.n_rows):
             yield [Pairs.of_rows(cloud, **settings) for cloud in kind]
 
 

@@ -2,7 +2,7 @@
 
 A kernel bends even a structureless cloud: in the feature space of an RBF kernel it is a curved
 sheet, which is cut into pieces more easily than a flat cloud of the same spread. So clouds with the
-data's own spread are drawn among the rows, as `countless.hard.structureless` draws them, and sent
+data's own spread are drawn among the rows, as `countless.hard.null_reference` draws them, and sent
 through the kernel before they go through the tree.
 """
 
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from countless.hard.axes import NEGLIGIBLE
 from countless.hard.divergence import get_divergence
 from countless.hard.kernel.matrix import KernelFunction
 from countless.hard.kernel.path import coordinates
 from countless.hard.levels import Points
 from countless.hard.micro import sample_positions
 from countless.hard.null_reference import SEED, rows_like
-from countless.hard.structureless import NEGLIGIBLE
 
 # Kernels that take any rows: clouds reach beyond the data, and a callable may not like that.
 ANY_ROWS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine")

@@ -20,10 +20,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from countless.hard.axes import principal_axes
 from countless.hard.divergence import get_divergence
 from countless.hard.graph.moves import Clusters, Graph, dense_groups
 from countless.hard.graph.tree import merge_tree
-from countless.hard.structureless import SKEWNESS, principal_axes
+from countless.hard.null_reference import SKEWNESS
 from countless.kernels.necks import neck_depth
 
 # Rows of a piece on average, and pieces at least and at most.
