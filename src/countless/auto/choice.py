@@ -71,15 +71,15 @@ class Weights(NamedTuple):
 # A valley between two clusters is this significant, or chance has made it.
 LEAST_SIGNIFICANCE = 3.1
 WEIGHTS = Weights(
-    cut=-1.1,
-    missed=-10.77,
-    within=-10.92,
-    tiles=-25.87,
-    agreement=4.89,
-    log_clusters=-2.71,
-    family={"round": 0.0, "elliptical": 3.9, "merged": -3.02, "connected": 4.06},
-    several=(-0.19, 0.26, -0.03),
-    one=(1.96, -0.36, -1.94),
+    cut=-0.93,
+    missed=-7.21,
+    within=-9.33,
+    tiles=-17.93,
+    agreement=2.58,
+    log_clusters=-1.56,
+    family={"round": 0.0, "elliptical": 2.06, "merged": -1.66, "connected": 3.07},
+    several=(-0.64, 0.34, 0.13),
+    one=(2.5, -0.21, -4.11),
 )
 # Evidence of 0 or 1 has log odds of this size at most.
 MOST_ODDS = 6.0
