@@ -124,7 +124,7 @@ def six_data_sets() -> dict[str, np.ndarray]:
 def draw_families() -> Figure:
     """Draw six data sets as each family clusters them, the choice framed."""
     names = ("round", "elliptical", "connected")
-    figure = new_figure(7.2, 3.9)
+    figure = new_figure(6.4, 3.5)
     panels = figure.subplots(len(names), 6)
     for column, (title, X) in enumerate(six_data_sets().items()):
         model = AutoClustering().fit(X)
@@ -134,7 +134,8 @@ def draw_families() -> Figure:
         for row, name in enumerate(names):
             ax, labels = panels[row, column], model.candidate_labels_[name]
             colors = [COLORS[label % len(COLORS)] for label in labels]
-            ax.scatter(*X.T, c=colors, s=1.5, linewidths=0)
+            # Without blending: few colours make a small file.
+            ax.scatter(*X.T, c=colors, s=1.5, linewidths=0, antialiased=False)
             ax.set(xticks=[], yticks=[])
             ax.set_xlabel(f"{labels.max() + 1}", fontsize="small", labelpad=2)
             chosen = name == best or (model.n_clusters_ == 1 and not labels.any())

@@ -63,7 +63,7 @@ def test_path_lists_what_is_clearer_than_chance(show, tmp_path):
     lines = show("path", "noise.npy").stdout.splitlines()
     assert "1 cluster at penalty" in lines[lines.index("") + 1]
     assert lines[lines.index("") + 2].endswith("; no other number stands out")
-    header = next(at for at, line in enumerate(lines) if "by chance" in line)
+    header = next(at for at, line in enumerate(lines) if "null width" in line)
     assert "∞" in lines[header + 1]
     assert "-" not in lines[header + 1]
     assert lines[header + 2] == ""

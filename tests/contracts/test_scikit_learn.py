@@ -23,15 +23,6 @@ from countless import (
 
 pytestmark = pytest.mark.slow
 
-NUMBERING = (
-    "labels are numbered by first appearance, and the check shuffles the rows; "
-    "tests/hard/test_refine.py checks the same up to the numbering"
-)
-
-WEIGHTED = {
-    "check_sample_weight_equivalence_on_dense_data": NUMBERING,
-    "check_sample_weight_equivalence_on_sparse_data": NUMBERING,
-}
 EXPECTED_FAILURES = {
     "AffinityPropagation": {},
     "AutoClustering": {},
@@ -41,7 +32,7 @@ EXPECTED_FAILURES = {
         ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
         "the check takes what has predict_proba and reads sparse rows for a classifier",
     ),
-    "DPMeans": WEIGHTED,
+    "DPMeans": {},
     "DPMixture": {},
     "DivisiveClustering": {},
     "GraphDPMeans": {
@@ -49,8 +40,8 @@ EXPECTED_FAILURES = {
     },
     "HDPMeans": {},
     "HDPMixture": {},
-    "KernelDPMeans": WEIGHTED,
-    "KernelHDPMeans": WEIGHTED,
+    "KernelDPMeans": {},
+    "KernelHDPMeans": {},
     "LinkageClustering": {},
     "SpectralDPMeans": {},
 }

@@ -148,7 +148,7 @@ def test_tables_by_columns_are_held_row_by_row():
         assert rows.load(0, 9).form.values.flags.c_contiguous
 
 
-@pytest.mark.parametrize("settings", [{}, {"penalty": 1.0, "order": "random", "refine": False}])
+@pytest.mark.parametrize("settings", [{"penalty": 1.0, "order": "random", "refine": False}])
 def test_a_checkpoint_needs_a_seed_where_chance_decides(tmp_path, settings):
     with pytest.raises(ValueError, match="checkpoint needs a number for random_state"):
         DPMeans(**settings, checkpoint=tmp_path / "run").fit(two_groups())

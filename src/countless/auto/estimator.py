@@ -131,7 +131,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     >>> for candidate in model.candidates_:
     ...     print(candidate.method, candidate.n_clusters)
     one cluster 1
-    round 10
+    round 12
     elliptical 10
     merged 2
     connected 2

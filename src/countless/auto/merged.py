@@ -36,7 +36,9 @@ N_ROUNDS = 5
 
 def neighbor_links(X: np.ndarray, n_jobs: int | None) -> sp.csr_array:
     """Return a symmetric graph that links each row to its nearest neighbours."""
-    affinity = Affinity(NEIGHBORS, n_neighbors=N_NEIGHBORS, parameters={}, n_jobs=n_jobs)
+    # In a table of few rows ten neighbours would reach into every cluster.
+    n_neighbors = min(N_NEIGHBORS, max(2, len(X) // 5))
+    affinity = Affinity(NEIGHBORS, n_neighbors=n_neighbors, parameters={}, n_jobs=n_jobs)
     return affinity.between_rows(X)
 
 

@@ -43,13 +43,15 @@ from countless.hard.null_reference import (
 from countless.hard.ward import WardTree, ward_tree
 from countless.rows import Rows
 
-# Beyond the numbers of clusters that the null reference has, which are all refined: plateaus that
-# are refined, at most; how wide they must be; neighbours of each that its width needs.
+# All numbers of clusters up to this are refined and judged: the last that the null reference has
+# lack neighbours that a width needs. Beyond: plateaus that are refined, at most; how wide they must
+# be; neighbours of each that its width needs.
+MOST_JUDGED = MOST_LEVELS * 4 // 5
 WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
 # Rows of a sample that show how well clusters are separated.
 SHOWN = 4096
 # k is looked for where clusters have this many rows and micro-clusters on average.
-ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
+ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 12, 3
 
 __all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
 
@@ -405,7 +407,7 @@ def path_of_items(
 def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
     """Refine all small numbers of clusters, and the widest plateaus among the larger ones."""
     m = tree.n_items
-    highest = min(MOST_LEVELS + 1, last + 1, m)
+    highest = min(MOST_JUDGED + 1, last + 1, m)
     levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
     if last > highest:
         gain = _costs(points, tree, levels).gain_of(last)
