@@ -46,12 +46,12 @@ class Limits:
     """The constants of the search; each bounds its cost, none decides between partitions."""
 
     first_pieces: int = 256  # pieces of the first agglomeration
-    rows_per_piece: int = 10  # of which each should have so many rows
+    rows_per_piece: int = 10  # rows that each of them should have
     local_pieces: int = 8  # pieces of a cluster, or of two neighbours, when repartitioned
     bisecting_sweeps: int = 3  # sweeps after a bisection, between its halves
     local_sweeps: int = 5  # sweeps between pieces that an agglomeration has left
     path_ratio: float = 0.9  # from one number of clusters to the next fewer that is tried
-    coarse_trials: int = 3  # of which so many are tried with sweeps
+    coarse_trials: int = 3  # of those, how many are tried with sweeps
     full_sweeps: int = 10  # sweeps over all rows in one round
     rounds: int = 50
     power_steps: int = 12  # of the power iteration for a principal axis
@@ -280,7 +280,7 @@ class _Search:
         self.tables: Tables = prior.tables(len(self.rows))
 
     def _weight(self, partition: Partition, n_others: int) -> float:
-        """Return what the clusters of some rows add to the objective beside so many others."""
+        """Return what the clusters of some rows add to the objective beside ``n_others`` others."""
         size, _, opening = self.tables
         k = len(partition.sizes)
         weight = float(self.model.log_marginal(partition.statistics).sum())
@@ -309,7 +309,7 @@ class _Search:
         return Partition(labels, sizes, statistics)
 
     def _merges(self, partition: Partition, n_others: int, to_one: bool) -> _Merges:
-        """Find merges of clusters of some rows, beside so many others, best first."""
+        """Find merges of clusters of some rows, beside ``n_others`` others, best first."""
         _, sizes, statistics = (array.copy() for array in partition)
         partner = np.empty(len(sizes), dtype=np.int64)
         pairs = np.empty((len(sizes) - 1, 2), dtype=np.int64)
@@ -329,7 +329,7 @@ class _Search:
         return _Merges(pairs[:n_merges], partner)
 
     def _agglomerate(self, partition: Partition, n_others: int) -> Partition:
-        """Merge clusters of some rows, beside so many others, while that gains."""
+        """Merge clusters of some rows, beside ``n_others`` others, while that gains."""
         return _merged(partition, self._merges(partition, n_others, to_one=False).pairs)
 
     def _repartition(self, members: np.ndarray) -> bool:

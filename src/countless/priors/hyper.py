@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 
 # Draws and steps stay this far inside an open domain, where logarithms are finite.
 TINY = float(np.finfo(np.float64).tiny)
-# The width of a slice is at most so many steps, and an interval that has shrunk so many times is
+# The width of a slice is at most this many steps, and an interval that has shrunk this often is
 # narrower than the distance between two numbers.
 MOST_STEPS, MOST_SHRINKS = 64, 200
 BELOW_ONE = 1.0 - float(np.finfo(np.float64).epsneg)

@@ -23,7 +23,7 @@ from countless.hard.graph.corners import Corner, hull_of
 from countless.hard.graph.moves import Clusters, Graph
 from countless.hard.spectral.necks import DEVIATIONS, LEAST_DEPTH, Necks, merge_pieces
 
-# Degrees end abruptly: at the least (or most) there are so many nodes, as a count and as a share,
+# Degrees end abruptly: at the least (or most) there are this many nodes, as a count and as a share,
 # and at least this share of those one step further in. Tails of other graphs thin out.
 END_NODES, END_SHARE, END_RATIO = 5, 1 / 200, 1 / 4
 # The least share of links to neighbours that are mutual. Graphs that grow by attaching nodes have a
@@ -35,10 +35,10 @@ MORE_THAN_DEGREES, MOST_CLUSTERING = 1.2, 0.8
 # Nodes from which that share is read.
 MOST_SAMPLED = 2000
 # Clouds: dimensions to choose from, how many of each kind, and nodes at most, unless that is less
-# than so many for a neighbour.
+# than this many for a neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
 N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 20, 500, 10
-# Clouds are so many times as long as wide: chance makes deeper necks where the cut is small. Round
+# Clouds are this many times as long as wide: chance makes deeper necks where the cut is small. Round
 # ones let 16 % of structureless clouds in 2 to 10 dimensions be cut (most often bars and cigars six
 # times as long as wide), these 1 of 360 (round, skewed, heavy-tailed and long ones).
 ELONGATION = 4.0

@@ -23,7 +23,7 @@ from countless.hard.kernel.matrix import (
 NEIGHBORS = "nearest_neighbors"
 # In more columns than this, trees are seldom faster than looking at all rows.
 TREE_COLUMNS = 10
-# In so many columns, up to this many rows are compared with all others; of more, each is compared
+# In this many columns, up to this many rows are compared with all others; of more, each is compared
 # with those of some cells around it.
 MOST_COMPARED = 20_000
 ROWS_A_CELL, CELLS_AROUND = 300, 32
