@@ -51,7 +51,7 @@ WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
 # Rows of a sample that show how well clusters are separated.
 SHOWN = 4096
 # k is looked for where clusters have this many rows and micro-clusters on average.
-ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 12, 3
+ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
 
 __all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
 

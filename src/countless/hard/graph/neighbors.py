@@ -38,7 +38,7 @@ MOST_SAMPLED = 2000
 # than this many for a neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
 N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 20, 500, 10
-# Clouds are this many times as long as wide: chance makes deeper necks where the cut is small. Round
+# Clouds are this much longer than wide: chance makes deeper necks where the cut is small. Round
 # ones let 16 % of structureless clouds in 2 to 10 dimensions be cut (most often bars and cigars six
 # times as long as wide), these 1 of 360 (round, skewed, heavy-tailed and long ones).
 ELONGATION = 4.0
