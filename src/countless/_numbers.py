@@ -10,6 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+# Squares of smaller differences lose digits.
+SMALLEST_SPAN = 1e-152
+# Squares of differences between these, and their sums over a table, fit into float32.
+SINGLE_SPANS = (1e-12, 1e12)
+# Rows whose squares are so many times those of their differences are moved to 0; other rows are
+# compared as scikit-learn does, so that equal sums fall alike.
+FAR = 1e6
+
 
 def validate_numbers(estimator: Any, X: Any, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data`` for numbers in the form that kernels take.
@@ -21,6 +29,52 @@ def validate_numbers(estimator: Any, X: Any, **options: Any) -> Any:
         return validate_data(
             estimator, X, dtype=kinds, order="C", ensure_all_finite=False, **options
         )
+
+
+def check_span(X: np.ndarray) -> np.ndarray:
+    """Return rows whose differences can be squared, as float64 where float32 cannot hold that.
+
+    Examples
+    --------
+    >>> check_span(np.array([[0.0], [1e-300]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: the columns of X span 1e-300 at most, and squares of that underflow; scale X up
+    >>> check_span(np.array([[0.0], [1e-30]], dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = float(np.max(X.max(axis=0).astype(np.float64) - X.min(axis=0), initial=0.0))
+    if np.isnan(span) or span == 0.0:
+        return X
+    if span < SMALLEST_SPAN:
+        raise ValueError(
+            f"the columns of X span {span:g} at most, and squares of that underflow; scale X up"
+        )
+    lowest, highest = SINGLE_SPANS
+    if X.dtype == np.float32 and not lowest <= span <= highest:
+        return X.astype(np.float64)
+    return X
+
+
+def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
+    """Return two tables, moved alike to where B is about 0 if it is far from there.
+
+    Far from 0, products of rows lose the digits that tell rows apart.
+
+    Examples
+    --------
+    >>> B = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
+    >>> moved_to_zero(B[:1], B)[0].tolist()
+    [[-1.0]]
+    """
+    if sp.issparse(A) or sp.issparse(B):
+        return A, B
+    middle = np.median(B, axis=0)
+    spread = np.median(np.square(B - middle).sum(axis=1))
+    with np.errstate(over="ignore"):  # an overflow is far
+        is_far = np.square(middle).sum() > FAR * spread
+    return (A - middle, B - middle) if is_far else (A, B)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import euclidean_distances
 
 from countless._memory import state_memory
+from countless._numbers import moved_to_zero
 from countless._threads import Each, steps
 from countless.kernels.edges import Edges, break_ties
 
@@ -19,9 +20,6 @@ TILE_ENTRIES = 2**16
 LEAST_ROWS = 16
 # What equal similarities are shifted by, in least numbers of their type; see `prepare`.
 LEAST_SHIFT = 100
-# Rows whose squares are so many times those of their differences are moved to 0 first; other rows
-# are measured exactly as scikit-learn does, so that equal sums of similarities fall alike.
-FAR = 1e6
 SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
 # What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
 SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
@@ -31,12 +29,7 @@ Affinity = Callable[[Any, Any], np.ndarray]
 
 def negative_squares(A: Any, B: Any) -> np.ndarray:
     """Return minus the squared distance of every row of A from every row of B."""
-    if not sp.issparse(B):
-        middle = np.median(B, axis=0)
-        spread = np.median(np.square(B - middle).sum(axis=1))
-        if np.square(middle).sum() > FAR * spread:
-            A, B = A - middle, B - middle
-    return -euclidean_distances(A, B, squared=True)
+    return -euclidean_distances(*moved_to_zero(A, B), squared=True)
 
 
 def log_normal(squares: np.ndarray, variance: float, n_features: int) -> np.ndarray:

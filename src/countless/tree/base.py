@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import validate_numbers
+from countless._numbers import check_span, validate_numbers
 from countless.dissimilarity.pairs import METRICS, Measure
 from countless.hard.checks import check_finite
 from countless.hard.parameters import check_counts, is_number
@@ -146,7 +146,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             return X
         X = validate_numbers(self, X, reset=reset)
         check_finite(X)
-        return X
+        return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:
         """Return how different the rows are."""

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from countless._memory import state_memory
+from countless._numbers import moved_to_zero
 from countless._threads import open_threads, steps
 from countless.kernels.gram import first_asymmetry
 
@@ -43,6 +44,9 @@ class KernelFunction:
 
     def between(self, A: Any, B: Any = None) -> np.ndarray:
         """Return the kernel of every row of A with every row of B (None: A itself)."""
+        if self.kernel == "rbf":
+            A, moved = moved_to_zero(A, A if B is None else B)
+            B = None if B is None else moved
         return pairwise_kernels(
             A, B, metric=self.kernel, filter_params=not callable(self.kernel), **self.parameters
         )
@@ -80,6 +84,7 @@ def scale_of(X: Any, weight: np.ndarray) -> float:
     1.0
     """
     share = weight / weight.sum()
+    X = moved_to_zero(X, X)[0]
     mean = np.asarray(X.T @ share, dtype=np.float64).ravel()
     if sp.issparse(X):
         spread = float((X.multiply(X).T @ share).sum() - mean @ mean)
