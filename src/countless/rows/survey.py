@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
 from countless.rows.block import Block, cut
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
@@ -65,6 +66,12 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         squares = np.square([n_counted * heaviest * reach, rows.n_features * everywhere])
     if not np.isfinite(squares).all():
         raise ValueError("X has values so large that their squares overflow; scale it down")
+    farthest = float(largest.max())
+    if centred and 0 < farthest < SMALLEST_SPAN:
+        raise ValueError(
+            f"the columns of X are within {farthest:g} of their means, and squares of that "
+            "underflow; scale X up"
+        )
     frame = Frame(
         divergence=divergence,
         n_rows=rows.n_rows,
