@@ -10,7 +10,7 @@ import numpy as np
 
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import FIXED, NUMBER
-from countless.models.checks import columns_of
+from countless.models.checks import columns_of, means_and_variances
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers
 from countless.models.protocol import BoundModel, Model
@@ -184,5 +184,4 @@ class BoundCells(BoundModel):
 
 
 def _mean(values: np.ndarray) -> float:
-    seen = values[~np.isnan(values)]
-    return float(np.mean(seen, dtype=np.float64)) if len(seen) else 0.0
+    return float(means_and_variances(values[:, None])[0][0])

@@ -8,6 +8,10 @@ import numpy as np
 
 # The squares of larger numbers, summed over rows, would not be numbers.
 LARGEST = 1e152
+# A smaller variance is the sum of squares that have lost digits.
+LEAST_VARIANCE = 1e-280
+# Numbers that differ by this share of the largest differ by rounding errors.
+ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 class BadCell(ValueError):
@@ -116,20 +120,28 @@ def per_column(name: str, value: Any, n_columns: int, *, positive: bool = True) 
 def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return those of each column, gaps left out: 0 and 1 where a column has no values.
 
-    A column that does not vary, or whose variance is lost in rounding, gets variance 1.
+    A column that does not vary gets variance 1, and its mean is its value to the last digit.
     """
     seen = np.isfinite(values)
     count = np.maximum(seen.sum(axis=0), 1)
     filled = np.where(seen, values, 0.0).astype(np.float64)
     mean = filled.sum(axis=0) / count
     variance = np.where(seen, (filled - mean) ** 2, 0.0).sum(axis=0) / count
-    flat = variance <= (1e-12 * np.abs(mean)) ** 2
-    return mean, np.where(flat, 1.0, variance)
+    for j in range(values.shape[1]):
+        column = values[seen[:, j], j].astype(np.float64)
+        if not len(column) or is_constant(column):
+            mean[j], variance[j] = (column[0] if len(column) else 0.0), 1.0
+        elif variance[j] < LEAST_VARIANCE:
+            raise ValueError(
+                f"a column of X spans {np.ptp(column):g}, and squares of that underflow; "
+                "scale it up"
+            )
+    return mean, variance
 
 
 def is_constant(values: np.ndarray) -> bool:
     """Tell whether numbers do not vary by more than rounding errors."""
-    return bool(np.ptp(values) <= 1e-9 * np.abs(values).max())
+    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
 
 
 def log_rounding_variances(values: np.ndarray) -> np.ndarray:
@@ -144,7 +156,7 @@ def log_rounding_variances(values: np.ndarray) -> np.ndarray:
         distinct = np.unique(seen)
         if 1 < len(distinct) < len(seen):
             steps = np.diff(distinct)
-            steps = steps[steps > 1e-9 * np.abs(distinct).max()]  # others are rounding errors
+            steps = steps[steps > 1e-9 * np.ptp(distinct)]  # others are rounding errors
             if len(steps):
                 found[j] = 2.0 * np.log(steps.min()) - np.log(12.0)
     return found
