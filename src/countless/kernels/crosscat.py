@@ -221,18 +221,25 @@ def move_hypers(
             level += math.log(1.0 - random.random())
             low = begin - width * random.random()
             high = low + width
-            while _log_joint_of_hyper(*state, low, own, own_places) > level:
-                low -= width
-            while _log_joint_of_hyper(*state, high, own, own_places) > level:
-                high += width
-            while True:
-                value = low + (high - low) * random.random()
-                if _log_joint_of_hyper(*state, value, own, own_places) >= level:
+            # Where a width is less than the last digit of a value, no step leads anywhere.
+            while low - width < low:
+                if not _log_joint_of_hyper(*state, low, own, own_places) > level:
                     break
+                low -= width
+            while (
+                high < high + width and _log_joint_of_hyper(*state, high, own, own_places) > level
+            ):
+                high += width
+            value = low + (high - low) * random.random()
+            while not _log_joint_of_hyper(*state, value, own, own_places) >= level:
                 if value < begin:
                     low = value
                 else:
                     high = value
+                value = low + (high - low) * random.random()
+                if not low < value < high:  # nothing is left between them
+                    _log_joint_of_hyper(*state, begin, own, own_places)
+                    break
 
 
 @njit(nogil=True, cache=True)
