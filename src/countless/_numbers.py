@@ -1,4 +1,4 @@
-"""Tables of numbers, checked as scikit-learn does; a cell of text is named."""
+"""Tables of numbers, checked as scikit-learn does; a cell that is none is named."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAR = 1e6
 def validate_numbers(estimator: Any, X: Any, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data`` for numbers in the form that kernels take.
 
-    An error names a cell of text; cells that are not finite are left to ``check_finite``.
+    An error names a cell that is no number; cells that are not finite are left to ``check_finite``.
     """
     kinds = [np.float64, np.float32]
     with naming_text(X):
@@ -79,7 +79,7 @@ def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Turn the error of a table that holds text into one that says where.
+    """Turn the error of a table whose cells are not all numbers into one that says where.
 
     Examples
     --------
@@ -89,18 +89,41 @@ def naming_text(X: Any) -> Iterator[None]:
         ...
     ValueError: X holds text: row 0, column 1 is 'two'
     """
+    _refuse_other_things(X)
     try:
         yield
-    except ValueError as error:
-        found = _first_text(X)
+    except (TypeError, ValueError) as error:
+        found = _first_bad_cell(X)
         if found is None:
             raise
-        row, column, text = found
-        raise ValueError(f"X holds text: row {row}, column {column!r} is {text!r}") from error
+        row, column, value, reason = found
+        cell = f"row {row}, column {column!r} is {value!r}"
+        if isinstance(value, str | bytes):
+            raise ValueError(f"X holds text: {cell}") from error
+        raise TypeError(f"X holds a {type(value).__name__}: {cell}; {reason}") from error
 
 
-def _first_text(X: Any) -> tuple[int, Any, str | bytes] | None:
-    """Return the row, the column and the value of the first cell that is text and no number."""
+def _refuse_other_things(X: Any) -> None:
+    """Refuse what is no table, and dates, which NumPy would take for numbers."""
+    if X is None or isinstance(X, str | bytes | dict):
+        raise ValueError(f"X must be a table of rows and columns; got a {type(X).__name__}")
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+            if _is_of_time(dtype):
+                raise TypeError(f"X holds dates, not numbers: column {name!r} is {dtype}")
+    elif _is_of_time(getattr(X, "dtype", None)):
+        raise TypeError(f"X holds dates, not numbers: its cells are {X.dtype}")
+
+
+def _is_of_time(dtype: Any) -> bool:
+    """Tell whether a type of NumPy, pandas or polars is one of dates, times or durations."""
+    if hasattr(dtype, "is_temporal"):
+        return bool(dtype.is_temporal())
+    return getattr(dtype, "kind", None) in ("m", "M")
+
+
+def _first_bad_cell(X: Any) -> tuple[int, Any, Any, str] | None:
+    """Return the row, the column and the value of the first cell that is no number, and why."""
     if sp.issparse(X):
         return None
     try:
@@ -112,14 +135,15 @@ def _first_text(X: Any) -> tuple[int, Any, str | bytes] | None:
     names = list(getattr(X, "columns", range(cells.shape[1])))
     for row, values in enumerate(cells):
         for name, value in zip(names, values, strict=True):
-            if isinstance(value, str | bytes) and not _is_number(value):
-                return row, name, value
+            if value is not None and (reason := _why_no_number(value)):
+                return row, name, value, reason
     return None
 
 
-def _is_number(text: str | bytes) -> bool:
+def _why_no_number(value: Any) -> str:
+    """Return Python's reason for which a value is no number, or nothing."""
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        float(value)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
