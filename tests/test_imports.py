@@ -23,6 +23,7 @@ FLOORS = (
         "datasets",
         "metrics",
         "_compat",
+        "_files",
         "_labels",
         "_memory",
         "_numbers",

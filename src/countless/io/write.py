@@ -2,20 +2,19 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from .. import _files
+from .._files import Content, write_folder
 from .errors import InputError
 
 # A cell that starts so is a formula to a spreadsheet; the wide forms are the same to some of them.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NEEDS_QUOTES = re.compile('[",\r\n]')
-
-Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
 
 
 def safe_cell(text: str) -> str:
@@ -172,26 +171,12 @@ def write_directory(
     >>> (directory / "a.txt").read_bytes()
     b'a'
     """
+    known = list(known)
     check_free(directory, known, force)
-    existed = directory.exists()
-    unique = f".countless.{os.getpid()}.tmp"
-    # A new directory appears in one step; one that is there may be all that we may write into.
-    scratch = directory / unique if existed else directory.with_name(unique)
     try:
-        scratch.mkdir(parents=True)
-        for name, content in files.items():
-            _write(scratch / name, content)
-        if not existed:
-            scratch.rename(directory)  # all of them in one step
-            return
-        for name in files:
-            (scratch / name).replace(directory / name)
-        for name in set(known) - set(files):
-            (directory / name).unlink(missing_ok=True)
+        write_folder(directory, files, known)
     except OSError as error:
         raise InputError(f"cannot write {directory}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def write_file(path: Path, content: Content, force: bool = False) -> None:
@@ -206,16 +191,7 @@ def write_file(path: Path, content: Content, force: bool = False) -> None:
     b'a'
     """
     check_free_file(path, force)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        _write(scratch, content)
-        scratch.replace(path)
+        _files.write_file(path, content)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def _write(path: Path, content: Content) -> None:
-    with path.open("wb") as file:
-        file.writelines([content] if isinstance(content, bytes) else content)

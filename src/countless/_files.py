@@ -1,0 +1,277 @@
+"""Safe writing: what appears under a name is complete, and nobody else's file is touched.
+
+Everything is written into a scratch folder beside its target first. The folder is made exclusively,
+under a random name, and holds a lock for as long as its process lives, so the next process can tell
+what a killed one left behind, finish or remove it, and leave what is in use alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # then nothing tells whether a scratch folder is in use, and all of them stay
+    fcntl = None  # type: ignore[assignment]
+
+Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
+
+_SCRATCH = re.compile(r"\.countless-([0-9a-f]{8})-[0-9a-f]{16}")
+# Members of a scratch folder.
+_LOCK = "lock"
+_NEW = "new"  # what is being written; after an exchange, the folder that was replaced
+_PLAN = "plan.json"  # written before an exchange: the folder's name, and which files are results
+_READY = "ready"  # complete files, to be moved into the folder around the scratch folder
+# What the system says where folders cannot be exchanged: mount points, some file systems.
+_NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EXDEV)
+
+
+class InUseError(ValueError):
+    """Another process is using a file."""
+
+
+def write_file(path: Path, content: Content) -> None:
+    """Write one file, complete or not at all, in the place of any that is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "a.txt")
+    >>> write_file(path, b"a")
+    >>> path.read_bytes()
+    b'a'
+    """
+    with scratch_folder(path) as scratch:
+        place_file(scratch, path, content)
+
+
+def place_file(scratch: Path, path: Path, content: Content) -> None:
+    """Write a file in a scratch folder beside its path, and move it there."""
+    try:
+        _write(scratch / _NEW, content)
+        os.replace(scratch / _NEW, path)
+    finally:
+        (scratch / _NEW).unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def write_folder(folder: Path, files: Mapping[str, Content], known: Iterable[str]) -> None:
+    """Write files into a folder, all of them in one step, and remove other ``known`` ones.
+
+    A new folder takes the place of the old one, with all else that was in it. Where that cannot be
+    (the current folder, a mount point, a parent that cannot be written), files are moved one by
+    one after all are on disk, and if that is interrupted, the next call finishes it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp(), "out")
+    >>> write_folder(folder, {"a": b"1", "b": b"2"}, known=["a", "b"])
+    >>> write_folder(folder, {"a": b"3"}, known=["a", "b"])
+    >>> [path.name for path in folder.iterdir()], (folder / "a").read_bytes()
+    (['a'], b'3')
+    """
+    folder, known = folder.resolve(), sorted({*known, *files})
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(folder) as scratch:
+            _write_all(scratch / _NEW, files)
+            os.rename(scratch / _NEW, folder)
+            _sync_folder(folder.parent)
+        return
+    with scratch_folder(folder / _NEW):
+        pass  # finishes what a killed process has left inside
+    if not _exchange_folder(folder, files, known):
+        _move_into(folder, files, known)
+
+
+def _exchange_folder(folder: Path, files: Mapping[str, Content], known: list[str]) -> bool:
+    """Exchange a folder for a new one; return False where that is not possible."""
+    here = Path.cwd()
+    parent_free = os.access(folder.parent, os.W_OK | os.X_OK)
+    if here.is_relative_to(folder) or os.path.ismount(folder) or not parent_free:
+        return False
+    with scratch_folder(folder) as scratch:
+        new = scratch / _NEW
+        _write_all(new, files)
+        os.chmod(new, stat.S_IMODE(folder.stat().st_mode))
+        for entry in os.scandir(folder):
+            # All else stays visible throughout; folders cannot be linked and are moved afterwards.
+            if entry.name not in known and entry.is_file(follow_symlinks=False):
+                os.link(entry.path, new / entry.name)
+        _write(scratch / f"{_PLAN}.part", json.dumps([folder.name, known]).encode())
+        os.rename(scratch / f"{_PLAN}.part", scratch / _PLAN)
+        _sync_folder(scratch)
+        try:
+            _exchange(new, folder)
+        except OSError as error:
+            if error.errno in _NO_EXCHANGE:
+                return False
+            raise
+        _sync_folder(folder.parent)
+    return True
+
+
+def _move_into(folder: Path, files: Mapping[str, Content], known: list[str]) -> None:
+    """Move files into a folder one by one, after all of them have been written."""
+    with scratch_folder(folder / _NEW) as scratch:
+        _write_all(scratch / _NEW, files)
+        for name in set(known) - set(files):
+            (scratch / _NEW / name).mkdir()  # says that there shall be no such file
+        os.rename(scratch / _NEW, scratch / _READY)
+        _sync_folder(scratch)
+        _finish_moves(scratch)
+
+
+@contextmanager
+def scratch_folder(target: Path, *, alone: bool = False) -> Iterator[Path]:
+    """Give a new folder beside a target, and remove it; clean up after killed processes.
+
+    With ``alone`` another process that has such a folder for the same target is an InUseError.
+    """
+    digest = f"{zlib.crc32(target.name.encode(errors='surrogateescape')):08x}"
+    scratch, lock = _make_scratch(target.parent, digest)
+    try:
+        for entry in sorted(os.scandir(target.parent), key=lambda entry: entry.name):
+            found = _SCRATCH.fullmatch(entry.name)
+            if found and entry.name != scratch.name and _is_own_folder(entry):
+                in_use = not _clean(Path(entry.path))
+                if alone and in_use and found[1] == digest:
+                    raise InUseError(f"{target} is in use by another run")
+        yield scratch
+    finally:
+        with lock:
+            _remove_scratch(scratch)
+
+
+def _make_scratch(parent: Path, digest: str) -> tuple[Path, BinaryIO]:
+    """Make a scratch folder whose lock is held."""
+    while True:
+        scratch = parent / f".countless-{digest}-{secrets.token_hex(8)}"
+        scratch.mkdir()
+        # Until the lock is held, another process may take the folder for one left behind.
+        try:
+            lock = (scratch / _LOCK).open("xb")
+        except FileNotFoundError:
+            continue
+        if _acquire(lock) and (scratch / _LOCK).exists():
+            return scratch, lock
+        lock.close()
+
+
+def _acquire(lock: BinaryIO) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_own_folder(entry: os.DirEntry) -> bool:
+    own = fcntl is not None and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    return own and entry.is_dir(follow_symlinks=False)
+
+
+def _clean(scratch: Path) -> bool:
+    """Remove a scratch folder that no process holds; return False where one does."""
+    try:
+        descriptor = os.open(scratch / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:  # its process ended before, or is about to make it
+        if scratch.exists() and not any(scratch.iterdir()):
+            scratch.rmdir()
+        return True
+    with os.fdopen(descriptor, "r+b") as lock:
+        if not _acquire(lock):
+            return False
+        _remove_scratch(scratch)
+    return True
+
+
+def _remove_scratch(scratch: Path) -> None:
+    """Remove a scratch folder, after finishing what must not stay half done."""
+    if (scratch / _READY).exists():
+        _finish_moves(scratch)
+    if (scratch / _PLAN).exists():
+        _finish_exchange(scratch)
+    shutil.rmtree(scratch)
+
+
+def _finish_moves(scratch: Path) -> None:
+    for path in sorted((scratch / _READY).iterdir()):
+        target = scratch.parent / path.name
+        if path.is_dir():
+            target.unlink(missing_ok=True)
+            path.rmdir()
+        else:
+            os.replace(path, target)
+    _sync_folder(scratch.parent)
+    (scratch / _READY).rmdir()
+
+
+def _finish_exchange(scratch: Path) -> None:
+    """Move what is no result from the folder that was replaced into the new one.
+
+    If the folders were not exchanged, then all that is in the first is results, or is in both.
+    """
+    name, known = json.loads((scratch / _PLAN).read_bytes())
+    folder = scratch.parent / name
+    folder.mkdir(exist_ok=True)  # somebody may have removed the results meanwhile
+    for path in sorted((scratch / _NEW).iterdir()):
+        target = folder / path.name
+        if path.name not in known and not os.path.lexists(target):
+            os.rename(path, target)
+    (scratch / _PLAN).unlink()
+
+
+def _write_all(folder: Path, files: Mapping[str, Content]) -> None:
+    folder.mkdir()
+    for name, content in files.items():
+        _write(folder / name, content)
+    _sync_folder(folder)
+
+
+def _write(path: Path, content: Content) -> None:
+    with path.open("xb") as file:
+        file.writelines([content] if isinstance(content, bytes) else content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk, where a folder can be opened."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Exchange two names of folders in one step."""
+    libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    names, at_cwd, swap = (os.fsencode(one), os.fsencode(other)), -100, 2
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        failed = libc.renameat2(at_cwd, names[0], at_cwd, names[1], swap)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        failed = libc.renamex_np(*names, swap)
+    else:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if failed:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(other))
