@@ -105,6 +105,8 @@ def naming_text(X: Any) -> Iterator[None]:
 
 def _refuse_other_things(X: Any) -> None:
     """Refuse what is no table, and dates, which NumPy would take for numbers."""
+    if sp.issparse(X):  # one of SciPy's formats is a dictionary
+        return
     if X is None or isinstance(X, str | bytes | dict):
         raise ValueError(f"X must be a table of rows and columns; got a {type(X).__name__}")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
@@ -135,6 +137,8 @@ def _first_bad_cell(X: Any) -> tuple[int, Any, Any, str] | None:
     names = list(getattr(X, "columns", range(cells.shape[1])))
     for row, values in enumerate(cells):
         for name, value in zip(names, values, strict=True):
+            if isinstance(value, complex):  # scikit-learn refuses it in a line of its own
+                return None
             if value is not None and (reason := _why_no_number(value)):
                 return row, name, value, reason
     return None
