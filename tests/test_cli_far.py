@@ -319,6 +319,29 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(run, tmp_path, monkeypat
     assert "--checkpoint works with dp-means" in run(*other, code=2).stderr
 
 
+def test_the_checkpoint_stays_until_results_are_written(run, tmp_path, monkeypatch):
+    from countless.hard import checkpoint
+    from countless.io.errors import InputError
+
+    np.save(tmp_path / "t.npy", np.random.default_rng(8).uniform(size=(3000, 2)))
+    command = ("fit", "t.npy", "--penalty", "0.4", "--checkpoint", "c.zip", "--out", "o")
+    monkeypatch.setattr(checkpoint, "PASSES", 1)
+
+    def full(*arguments):
+        raise InputError("cannot write o: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("countless.cli.run.write_directory", full)
+        assert "No space left" in run(*command, code=2).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.zip", "t.npy"]
+    assert "going on from c.zip" in run(*command).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o", "t.npy"]
+    (tmp_path / "c.zip").write_bytes(b"nonsense")
+    refused = run(*command, "--force", code=2).stderr
+    assert refused.startswith("note: going on") or refused.count("\n") == 1
+    assert "error: dp-means: c.zip is no checkpoint, or a broken one" in refused
+
+
 def test_labels_have_a_line_for_each_row(run, tmp_path):
     write_tables(tmp_path)
     run("fit", "parts", "--out-of-core", "--out", "far")

@@ -26,6 +26,7 @@ FLOORS = (
         "_files",
         "_labels",
         "_memory",
+        "_npy",
         "_numbers",
         "_threads",
     },

@@ -15,17 +15,18 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from types import ModuleType
+from typing import Any, BinaryIO
 
+fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # then nothing tells whether a scratch folder is in use, and all of them stay
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
 
@@ -54,14 +55,18 @@ def write_file(path: Path, content: Content) -> None:
     >>> path.read_bytes()
     b'a'
     """
-    with scratch_folder(path) as scratch:
-        place_file(scratch, path, content)
+    with scratch_folder(path) as scratch, replacement(scratch, path) as file:
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
-def place_file(scratch: Path, path: Path, content: Content) -> None:
-    """Write a file in a scratch folder beside its path, and move it there."""
+@contextmanager
+def replacement(scratch: Path, path: Path) -> Iterator[BinaryIO]:
+    """Give a file in a scratch folder beside a path, and move it there when it is complete."""
     try:
-        _write(scratch / _NEW, content)
+        with (scratch / _NEW).open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(scratch / _NEW, path)
     finally:
         (scratch / _NEW).unlink(missing_ok=True)
@@ -208,7 +213,14 @@ def _remove_scratch(scratch: Path) -> None:
         _finish_moves(scratch)
     if (scratch / _PLAN).exists():
         _finish_exchange(scratch)
-    shutil.rmtree(scratch)
+    # The lock goes last: without it, only an empty folder is taken for one of ours.
+    for path in sorted(scratch.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+    (scratch / _LOCK).unlink()
+    scratch.rmdir()
 
 
 def _finish_moves(scratch: Path) -> None:
@@ -264,11 +276,11 @@ def _sync_folder(folder: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> None:
     """Exchange two names of folders in one step."""
-    libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
     names, at_cwd, swap = (os.fsencode(one), os.fsencode(other)), -100, 2
-    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+    libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    if hasattr(libc, "renameat2"):  # Linux
         failed = libc.renameat2(at_cwd, names[0], at_cwd, names[1], swap)
-    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+    elif hasattr(libc, "renamex_np"):  # macOS
         failed = libc.renamex_np(*names, swap)
     else:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

@@ -1,10 +1,13 @@
 """A run that was stopped goes on to the answer of one that was not."""
 
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +148,102 @@ def test_a_broken_checkpoint_is_one_clear_error(tmp_path, monkeypatch, content):
     path.write_bytes(saved[: len(saved) // 2] if content is None else content)
     with pytest.raises(ValueError, match="is no checkpoint, or a broken one"):
         DPMeans(20.0, checkpoint=path).fit(X)
+
+
+def altered_labels(change):
+    def alter(parts):
+        labels = np.frombuffer(parts["labels"], dtype="<i4").copy()
+        change(labels)
+        parts["labels"] = labels.tobytes()
+
+    return alter
+
+
+def altered_centers(change):
+    def alter(parts):
+        out = io.BytesIO()
+        np.save(out, change(np.load(io.BytesIO(parts["centers.npy"]))))
+        parts["centers.npy"] = out.getvalue()
+
+    return alter
+
+
+def altered_run(**fields):
+    def alter(parts):
+        parts["run.json"] = json.dumps(json.loads(parts["run.json"]) | fields).encode()
+
+    return alter
+
+
+def declares_29_tib(parts):
+    out = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (2**40, 3)}
+    np.lib.format.write_array_header_1_0(out, header)
+    parts["centers.npy"] = out.getvalue()
+
+
+ALTERATIONS = {
+    **{f"label {v}": altered_labels(lambda x, v=v: x.__setitem__(0, v))
+       for v in (-1000, -1, 50_000_000, 2**31 - 1)},
+    "another label": altered_labels(lambda x: x.__setitem__(0, (x[0] + 1) % (x.max() + 1))),
+    "fewer labels": lambda parts: parts.update(labels=parts["labels"][:-4]),
+    "more labels": lambda parts: parts.update(labels=parts["labels"] + bytes(4)),
+    "NaN centers": altered_centers(lambda x: np.full_like(x, np.nan)),
+    "moved centers": altered_centers(lambda x: x + 1),
+    "integer centers": altered_centers(lambda x: x.astype(int)),
+    "fewer centers": altered_centers(lambda x: x[:-1]),
+    "no centers": altered_centers(lambda x: x[:0]),
+    "29 TiB": declares_29_tib,
+    "deep JSON": lambda parts: parts.update({"run.json": b"[" * 200_000}),
+    "no object": lambda parts: parts.update({"run.json": b"3"}),
+    "another member": lambda parts: parts.update(other=b""),
+    "no labels": lambda parts: parts.pop("labels"),
+    **{f"n_passes {v!r:.20}": altered_run(n_passes=v) for v in (10**30, -1, "7", None, 7.0, True)},
+    **{f"history {v}": altered_run(history=v)
+       for v in ([], "x", ["1"], [float("nan")], [float("inf")], [1.0], None)},
+    **{f"identity {v}": altered_run(identity=v) for v in (None, [], {}, "x")},
+    **{f"version {v}": altered_run(version=v) for v in (1, "2", None)},
+    **{f"sha256 {v}": altered_run(sha256=v) for v in (None, 3, "0" * 64)},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "run.checkpoint"
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 1)
+        with pytest.raises(Stopped):
+            DPMeans(20.0, checkpoint=path).fit(table())
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("alter", [lambda parts: None, *ALTERATIONS.values()],
+                         ids=["unaltered", *ALTERATIONS])  # fmt: skip
+def test_every_alteration_is_one_clear_error(alter, saved, tmp_path):
+    path, parts = tmp_path / "run.checkpoint", dict(saved)
+    alter(parts)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    if parts == saved:
+        DPMeans(20.0, checkpoint=path).fit(table())
+        assert not path.exists()
+        return
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="checkpoint") as caught:
+        DPMeans(20.0, checkpoint=path).fit(table())
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_files_of_others_are_not_touched(tmp_path, monkeypatch):
+    for suffix in ("lock", "new"):
+        (tmp_path / f"poetry.{suffix}").write_text("mine")
+    monkeypatch.setattr(module, "PASSES", 1)
+    DPMeans(20.0, checkpoint=tmp_path / "poetry").fit(table())
+    assert sorted(os.listdir(tmp_path)) == ["poetry.lock", "poetry.new"]
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"mine"}
 
 
 def test_what_cannot_be_saved_is_refused():

@@ -229,3 +229,12 @@ def test_gaussian_mixture_shapes_are_checked(tmp_path):
     fitted.covariances_ = fitted.covariances_[:, :2, :2]
     with pytest.raises(ModelFileError, match="covariances_ does not fit"):
         load_bytes(model_bytes(fitted), tmp_path)
+
+
+@pytest.mark.parametrize("label", [2**31 - 1, 2**62, -1, len(X)])
+def test_labels_of_a_tree_ask_for_no_memory(label, tmp_path):
+    fitted = DivisiveClustering("bisecting", n_clusters=4).fit(X)
+    fitted.labels_ = fitted.labels_.astype(np.int64)
+    fitted.labels_[0] = label
+    with pytest.raises(ModelFileError, match="labels_ are not numbers of clusters"):
+        load_bytes(model_bytes(fitted), tmp_path)

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -62,6 +62,11 @@ class Request:
 
 def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
     """Cluster the data, say what was found, and write it down."""
+    with _resuming(screen, estimator):
+        _run(screen, data, estimator, request)
+
+
+def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
     with screen.step("summarize", "describing the clusters"):
         clusters = data.summarize(labels)
@@ -109,28 +114,38 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
         if screen.err.is_terminal:
             follow(estimator, say, data.shape)
         try:
-            with _resuming(screen, estimator):
-                return estimator.fit_predict(data.given, **extra)
+            labels = estimator.fit_predict(data.given, **extra)
         except (ValueError, MemoryError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
+    if hasattr(estimator, "checkpoint"):
+        estimator.set_params(checkpoint=None)  # it is no part of the model
+    return labels
 
 
 @contextmanager
 def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
-    """Say what a checkpoint is good for; it is no part of the model."""
+    """Have the estimator's checkpoint to ourselves, and remove it once the results are written."""
     path = getattr(estimator, "checkpoint", None)
     if path is None:
         yield
         return
-    if Path(path).exists():
-        screen.note(f"going on from {path}")
-    try:
-        yield
-    except KeyboardInterrupt:
-        if Path(path).exists():
-            screen.note(f"the same command goes on from {path}")
-        raise
-    estimator.set_params(checkpoint=None)
+    from ..hard.checkpoint import claim_file
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(claim_file(path))
+        except (ValueError, OSError) as error:
+            raise InputError(f"checkpoint: {error}") from error
+        if file.path.exists():
+            screen.note(f"going on from {path}")
+        estimator.set_params(checkpoint=file)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if file.path.exists():
+                screen.note(f"the same command goes on from {path}")
+            raise
+        file.path.unlink(missing_ok=True)
 
 
 def result_of(

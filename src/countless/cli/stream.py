@@ -5,7 +5,6 @@ every block is taken in by ``partial_fit``, and its labels are written before th
 What is kept of the rows is bounded.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from ..io.parts import text_tables
 from ..io.plan import ColumnReport, block_weights
 from ..io.prepare import CategoricalStep, Preparation
 from ..io.table import Table, counted, listing
-from ..io.write import check_free, label_lines, labels_header, write_directory
+from ..io.write import Content, check_free, label_lines, labels_header, write_directory
 from ..report.summary import ClusterSummary, Sums, describe
 from .data import Cells, Data, cell_text, in_table_terms, prepare_data
 from .feed import Feed
@@ -151,8 +150,7 @@ def fit_stream(
                     refused = error
                     break
         seen.sha256 = feed.sha256()
-        labels.close()
-        record = _finish(screen, seen, estimator, request)
+        record = _finish(screen, seen, estimator, request, labels)
     screen.finish(record)
     if refused is not None:
         raise InputError(f"{refused}; the {seen.n_rows} rows before are in {request.out}/")
@@ -212,7 +210,9 @@ def _take_in(
         )
 
 
-def _finish(screen: Screen, seen: Seen, estimator: Any, request: Request) -> dict[str, Any]:
+def _finish(
+    screen: Screen, seen: Seen, estimator: Any, request: Request, labels: BinaryIO
+) -> dict[str, Any]:
     """Say what the stream came to, and write it down."""
     clusters, cells = seen.summarize(estimator), seen.cells()
     result = result_of(estimator, clusters, cells, seen) | {"agreement": None}
@@ -221,12 +221,14 @@ def _finish(screen: Screen, seen: Seen, estimator: Any, request: Request) -> dic
     show_result(screen, clusters, cells, result, request.method)
     files = ["labels.csv", "model.zip", "run.json"]
     record = run_record(screen, seen.record(), estimator, request, result, files)
-    content = {
+    labels.seek(0)
+    content: dict[str, Content] = {
+        "labels.csv": iter(lambda: labels.read(2**20), b""),
         "model.zip": model_bytes(estimator, seen.preparation),
         "run.json": to_json(record).encode(),
     }
-    write_directory(request.out, content, set(FILES) - {"labels.csv"}, request.force)
-    os.replace(request.out / PART, request.out / "labels.csv")
+    check_free(request.out, FILES, request.force)
+    write_directory(request.out, content, (*FILES, PART), force=True)
     screen.show("", f"Wrote {request.out}/: {', '.join(files)}")
     screen.note(
         "the penalty, the scale and the kinds of columns are those of the first block; a typical "
@@ -250,7 +252,9 @@ def _labels_file(out: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
     path, made = out / PART, not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        file = path.open("wb" if force else "xb")
+        if force:
+            path.unlink(missing_ok=True)
+        file = path.open("x+b")
     except FileExistsError as error:
         raise InputError(
             f"{path} exists: a run is writing it, or was killed; say --force, or --out DIR"
@@ -262,7 +266,7 @@ def _labels_file(out: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
             file.write(header)
             yield file
     except BaseException:
-        if path.stat().st_size == len(header):
+        if path.exists() and path.stat().st_size == len(header):
             path.unlink()
             if made:
                 out.rmdir()

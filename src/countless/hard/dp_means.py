@@ -41,6 +41,7 @@ from countless.hard.algorithm1 import Clustering, algorithm1, one_pass
 from countless.hard.checkpoint import (
     NO_CHECKPOINT,
     Checkpoint,
+    CheckpointFile,
     NoCheckpoint,
     open_checkpoint,
 )
@@ -415,7 +416,7 @@ class DPMeans(
                 )
         check_tol(self)
         if self.checkpoint is not None:
-            if not isinstance(self.checkpoint, str | Path):
+            if not isinstance(self.checkpoint, str | Path | CheckpointFile):
                 raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
             if self.n_init > 1:
                 raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")

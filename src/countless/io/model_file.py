@@ -16,10 +16,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import __version__
+from .._npy import read_npy
 from .errors import InputError, ModelFileError
 from .kinds import KINDS, kind_of
 from .kinds.kind import Kind
-from .npy import read_npy
 from .prepare import Preparation
 from .write import write_file
 

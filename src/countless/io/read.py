@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .._npy import read_npy
 from .errors import InputError
-from .npy import read_npy
 from .table import Column, Numbers, Table, numbers_as_words
 
 FORMATS = ("csv", "tsv", "parquet", "npy")

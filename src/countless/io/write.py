@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import _files
-from .._files import Content, write_folder
+from .._files import Content as Content
+from .._files import write_folder
 from .errors import InputError
 
 # A cell that starts so is a formula to a spreadsheet; the wide forms are the same to some of them.

@@ -86,7 +86,7 @@ def _check_tree(estimator: Any, state: State) -> int:
     if estimator.metric not in METRICS:
         raise ValueError(f"its metric {estimator.metric!r} is unknown")
     labels, weight = state["labels_"], state["column_weights_"]
-    if (labels < 0).any() or not np.bincount(labels).all():
+    if labels.min() < 0 or labels.max() >= sizes["n"] or not np.bincount(labels).all():
         raise ValueError("its labels_ are not numbers of clusters")
     if (weight < 0).any() or not weight.any():
         raise ValueError("its column_weights_ leave no column")
