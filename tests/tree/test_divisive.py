@@ -187,6 +187,23 @@ def test_rings_need_a_spanning_tree():
     assert adjusted_rand_score(ring, DivisiveClustering("mst", random_state=0).fit_predict(X)) == 1
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_rows_of_small_clusters_join_the_nearest_large_one(metric):
+    X, y = make_circles(300, factor=0.4, noise=0.02, random_state=0)
+    X = np.vstack([X, [[2.0, 0.0], [2.1, 0.0], [0.05, 0.0]]])
+    rows = X if metric == "euclidean" else dissimilarities(X)
+    as_cut = DivisiveClustering("mst", metric=metric).fit(rows)
+    assert as_cut.n_clusters_ == as_cut.path_.n_clusters > 2
+    model = DivisiveClustering("mst", metric=metric, min_cluster_size=10).fit(rows)
+    assert adjusted_rand_score(y, model.labels_[:300]) == 1.0
+    nearest = [np.linalg.norm(X[:300] - row, axis=1).argmin() for row in X[300:]]
+    assert model.labels_[300:].tolist() == model.labels_[nearest].tolist()
+    assert not hasattr(model, "path_")  # it would count the outliers
+    assert adjusted_rand_score(model.predict(rows), model.labels_) == 1.0
+    none = DivisiveClustering("mst", metric=metric, min_cluster_size=301).fit(rows)
+    assert none.n_clusters_ == 1
+
+
 def test_matrices_and_rows_give_the_same_tree():
     X, _ = make_blobs(80, centers=3, cluster_std=0.5, random_state=0)
     rows = DivisiveClustering(random_state=0).fit(X)
@@ -298,6 +315,7 @@ def test_new_rows_are_checked():
         ({"metric": "taxi"}, "metric must be one of .*; got 'taxi'"),
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
         ({"n_clusters": 9}, "n_clusters=9, and X has 4 rows"),
+        ({"min_cluster_size": 0}, "min_cluster_size must be a whole number of at least 1; got 0"),
         ({"max_diameter": -1}, "max_diameter must be None or a number of at least 0; got -1"),
         ({"n_clusters": 2, "max_diameter": 1}, "give n_clusters or max_diameter, not both"),
         ({"n_clusters": True}, "n_clusters must be a whole number"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,7 +21,7 @@ from countless.hard.checks import check_finite
 from countless.hard.parameters import check_counts, is_number
 from countless.hard.penalty import PenaltyPath
 from countless.tree.gap import judged
-from countless.tree.join import OF_MEANS, join_by_means, join_by_rows
+from countless.tree.join import OF_MEANS, OF_NEAREST, join_by_means, join_by_rows, join_small
 from countless.tree.pairs import Pairs
 from countless.tree.stop import cut_at_number, cut_from_the_top, spread_of_merges
 
@@ -36,6 +37,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
     n_clusters: int | None
     max_diameter: float | None
     max_dissimilarity: float | None
+    min_cluster_size: int
     random_state: Any
     n_jobs: int | None
 
@@ -66,8 +68,11 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         self.converged_ = True
         with report_passes(self, X) as on_pass:
             self.linkage_matrix_ = self._grow(pairs, seed)
-            self.labels_ = self._cut(pairs, seed)
+            cut = self._cut(pairs, seed)
+            self.labels_ = join_small(pairs.row, cut, self.min_cluster_size)
             self.n_clusters_ = int(self.labels_.max()) + 1
+            if self.n_clusters_ <= cut.max():
+                self.__dict__.pop("path_", None)  # it counts the clusters that have been joined
             self.n_iter_ = max(1, pairs.n_rows - 1)
             on_pass(float(self.linkage_matrix_[-1:, 2].sum()), self.n_clusters_)
         of_rows = self.metric != "precomputed"
@@ -105,12 +110,18 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         settings = {**(self.metric_params or {}), "weights": self.column_weights_}
         measure = Measure(self.X_fit_, metric=self.metric, **settings)
         new = measure.encode(rows)
-        if self.method in OF_MEANS:
+        known = measure.values
+        if self.metric in ("euclidean", "sqeuclidean") and self.method in (*OF_MEANS, *OF_NEAREST):
             unit = np.sqrt(measure.weights).astype(new.dtype)
-            return join_by_means(measure.values * unit, self.labels_, new * unit)
+            origin = known.mean(axis=0)  # rows far from 0 would lose their digits
+            known, new = (known - origin) * unit, (new - origin) * unit
+            if self.method in OF_MEANS:
+                return join_by_means(known, self.labels_, new)
+            nearest = NearestNeighbors(n_neighbors=1, n_jobs=self.n_jobs).fit(known)
+            return self.labels_[nearest.kneighbors(new, return_distance=False)[:, 0]]
 
         def between(start: int, stop: int) -> np.ndarray:
-            return measure.between(new[start:stop], measure.values, self.n_jobs, start)
+            return measure.between(new[start:stop], known, self.n_jobs, start)
 
         return join_by_rows(between, len(new), self.labels_, self.method)
 
@@ -123,6 +134,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             raise ValueError(f"metric must be one of {known}; got {self.metric!r}")
         if self.n_clusters is not None:
             check_counts(self, "n_clusters")
+        check_counts(self, "min_cluster_size")
         for name in ("max_diameter", "max_dissimilarity"):
             value = getattr(self, name)
             if value is not None and not is_number(value):

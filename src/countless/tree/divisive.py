@@ -41,6 +41,9 @@ class DivisiveClustering(TreeEstimator):
         Split clusters in which some rows differ by more than this.
     max_dissimilarity : float, optional
         Split clusters in which rows differ by more than this on average.
+    min_cluster_size : int, default=1
+        Rows of a cluster at least: those of smaller ones, outliers of ``'mst'`` mostly, join the
+        cluster of the nearest row in one that is large enough.
     random_state : int, RandomState instance or None, default=None
         Starts bisecting k-means; nothing else is left to chance.
     n_jobs : int, optional
@@ -58,9 +61,9 @@ class DivisiveClustering(TreeEstimator):
         more join at the height of their cluster).
     path_ : TreeCut or PenaltyPath
         Number of clusters and labels at every height, and how clearly a gap stands out; only where
-        the gap decides. Its heights are what splits save (``'diana'``, on Ward's scale) or those of
-        the tree (``'mst'``). Bisecting k-means and DP-means have one objective, so that for
-        ``'bisecting'`` it is the `penalty_path`.
+        the gap decides and no cluster was below ``min_cluster_size``. Its heights are what splits
+        save (``'diana'``, on Ward's scale) or those of the tree (``'mst'``). Bisecting k-means and
+        DP-means have one objective, so that for ``'bisecting'`` it is the `penalty_path`.
     n_iter_ : int
         Splits of the tree.
     converged_ : bool
@@ -93,6 +96,7 @@ class DivisiveClustering(TreeEstimator):
         n_clusters=None,
         max_diameter=None,
         max_dissimilarity=None,
+        min_cluster_size=1,
         random_state=None,
         n_jobs=None,
     ):
@@ -102,6 +106,7 @@ class DivisiveClustering(TreeEstimator):
         self.n_clusters = n_clusters
         self.max_diameter = max_diameter
         self.max_dissimilarity = max_dissimilarity
+        self.min_cluster_size = min_cluster_size
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -146,7 +151,9 @@ class LinkageClustering(TreeEstimator):
     engine : {'scipy', 'fastcluster'}, default='scipy'
         Which library grows the tree; fastcluster (``pip install 'countless[fastcluster]'``) is
         faster, and the tree is the same.
-    metric, metric_params, n_clusters, max_diameter, max_dissimilarity, random_state, n_jobs
+    metric, metric_params, n_clusters, max_diameter, max_dissimilarity
+        As in `DivisiveClustering`.
+    min_cluster_size, random_state, n_jobs
         As in `DivisiveClustering`.
 
     Attributes
@@ -175,6 +182,7 @@ class LinkageClustering(TreeEstimator):
         n_clusters=None,
         max_diameter=None,
         max_dissimilarity=None,
+        min_cluster_size=1,
         random_state=None,
         n_jobs=None,
     ):
@@ -185,6 +193,7 @@ class LinkageClustering(TreeEstimator):
         self.n_clusters = n_clusters
         self.max_diameter = max_diameter
         self.max_dissimilarity = max_dissimilarity
+        self.min_cluster_size = min_cluster_size
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -1,5 +1,6 @@
-"""Which cluster of a tree a new row joins: the nearest, by what its method calls near.
+"""Which cluster of a tree a row joins that is new, or in a small cluster: the nearest.
 
+New rows join what the method of the tree calls near.
 Single linkage and spanning trees look at the nearest row of a cluster, complete linkage at the
 farthest, Ward's method and bisecting k-means at the mean of its rows, and the others at how much a
 row differs from those of the cluster on average.
@@ -12,10 +13,12 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
+from countless._labels import number_by_appearance
 from countless._threads import steps
 
 OF_MEANS = ("ward", "bisecting")
-_OF_ROWS = {"single": np.minimum, "mst": np.minimum, "complete": np.maximum}
+OF_NEAREST = ("single", "mst")
+_OF_ROWS = {**dict.fromkeys(OF_NEAREST, np.minimum), "complete": np.maximum}
 # Dissimilarities that are held at once.
 BLOCK_VALUES = 2**22
 
@@ -69,3 +72,37 @@ def join_by_means(rows: np.ndarray, labels: np.ndarray, new: np.ndarray) -> np.n
     np.add.at(means, labels, rows)
     means /= np.bincount(labels)[:, None]
     return pairwise_distances_argmin(new, means.astype(new.dtype)).astype(labels.dtype)
+
+
+def join_small(row: Callable[[int], np.ndarray], labels: np.ndarray, least: int) -> np.ndarray:
+    """Give the rows of clusters below a size to the cluster of the nearest row of the others.
+
+    Where no cluster has that size, all rows are one.
+
+    Parameters
+    ----------
+    row : callable
+        Gives the dissimilarities of one row from all.
+    labels : ndarray of int
+        The cluster of each row, from 0 up.
+    least : int
+        Rows that a cluster must have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([0.0, 1.0, 3.0, 8.0, 9.0])
+    >>> labels = np.array([0, 0, 1, 2, 2])
+    >>> join_small(lambda i: np.abs(points - points[i]), labels, 2).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    is_large = np.bincount(labels)[labels] >= least
+    if is_large.all():
+        return labels
+    large = np.flatnonzero(is_large)
+    if not len(large):
+        return np.zeros_like(labels)
+    joined = labels.copy()
+    for small in np.flatnonzero(~is_large):
+        joined[small] = labels[large[row(int(small))[large].argmin()]]
+    return number_by_appearance(joined)[1]
