@@ -1,6 +1,6 @@
 """Choose the constants by which `AutoClustering` chooses, on generated data sets.
 
-    python benchmarks/auto_evidence.py                 # 600 sets to fit, 100 others to check
+    python benchmarks/auto_evidence.py                 # 675 sets to fit, 225 others to check
     python benchmarks/auto_evidence.py --sets 100 --check 50
 
 Prints the constants of src/countless/auto/choice.py, and on the sets that took no part: the mean
@@ -132,14 +132,13 @@ class Answer(NamedTuple):
 def answer(problem: Problem) -> Answer:
     """Choose as `AutoClustering` does."""
     comparison = problem.comparison
-    evidence = comparison.evidence()
-    best = max(evidence, key=lambda name: evidence[name]) if comparison.structure else None
+    best = comparison.best()
     signs = choice.signs(comparison, problem.n_clusters, best)
     sure = choice.confidence(comparison, problem.n_clusters, best)
     if best is None:
         right = problem.truth == 1
         return Answer(False, signs, right, float(right), sure)
-    score = problem.score[list(evidence).index(best)]
+    score = problem.score[list(comparison.measured).index(best)]
     return Answer(True, signs, problem.n_clusters[best] == problem.truth, float(score), sure)
 
 
@@ -198,8 +197,8 @@ def choose_constants(problems: list[Problem]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=600)
-    parser.add_argument("--check", type=int, default=100)
+    parser.add_argument("--sets", type=int, default=675)
+    parser.add_argument("--check", type=int, default=225)
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
     with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:

@@ -80,6 +80,16 @@ def test_faults_lower_the_score(name):
     assert worse.score("round") < SOME.score("round")
 
 
+def test_families_that_agree_share_their_evidence():
+    measured = {"a": SOME, "b": SOME._replace(missed=0.12), "c": SOME._replace(missed=0.05)}
+    alone, agree = np.eye(3), np.array([[1.0, 1.0, 0.1], [1.0, 1.0, 0.1], [0.1, 0.1, 1.0]])
+    evidence = Comparison(measured, alone, 9.0, True).evidence()
+    assert evidence["c"] > evidence["a"] > evidence["b"]
+    assert Comparison(measured, alone, 9.0, True).best() == "c"
+    assert Comparison(measured, agree, 9.0, True).best() == "a"
+    assert Comparison(measured, agree, 0.0, False).best() is None
+
+
 def test_a_family_without_a_weight_has_none():
     assert SOME.score("mine") == SOME.score("round") - WEIGHTS.family["round"]
 
@@ -93,7 +103,8 @@ def test_conditional_entropy():
 def test_confidence_in_several_clusters_grows_with_the_evidence():
     def sure(missed):
         measured = {"round": SOME, "elliptical": SOME._replace(missed=missed)}
-        return confidence(Comparison(measured, 9.0, True), {"round": 3, "elliptical": 4}, "round")
+        comparison = Comparison(measured, np.eye(2), 9.0, True)
+        return confidence(comparison, {"round": 3, "elliptical": 4}, "round")
 
     values = [sure(missed) for missed in (0.0, 0.2, 0.5)]
     assert values == sorted(values)
@@ -102,7 +113,7 @@ def test_confidence_in_several_clusters_grows_with_the_evidence():
 
 def test_confidence_in_one_cluster_falls_with_the_strongest_valley():
     values = [
-        confidence(Comparison({}, significance, False), {"round": 1}, None)
+        confidence(Comparison({}, np.eye(0), significance, False), {"round": 1}, None)
         for significance in (0.0, 1.0, 2.9)
     ]
     assert values == sorted(values, reverse=True)

@@ -40,6 +40,19 @@ def test_rings():
     assert adjusted_rand_score(y, AutoClustering().fit(X).labels_) == 1.0
 
 
+def test_chained_clusters():
+    """Thin spirals whose ends are as far apart as their turns: neighbours do not tell them."""
+    angle = np.sqrt(np.linspace(0.1, 1.0, 100)) * 2.2 * np.pi
+    arm = np.c_[angle * np.cos(angle), angle * np.sin(angle)]
+    turns = 2 * np.pi * np.arange(3) / 3
+    parts = [arm @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]]) for t in turns]
+    model = AutoClustering().fit(np.vstack(parts))
+    assert model.best_method_ == "chained"
+    assert adjusted_rand_score(np.repeat([0, 1, 2], 100), model.labels_) == 1.0
+    assert model.reason_.startswith("Chained clusters")
+    assert adjusted_rand_score(model.predict(np.vstack(parts)), model.labels_) == 1.0
+
+
 def test_blobs_of_any_shape():
     X, y = make_blobs(500, centers=5, cluster_std=0.6, random_state=2)
     X = X @ np.array([[1.0, 0.6], [0.0, 0.5]])
@@ -66,7 +79,7 @@ def test_the_seed_does_not_decide(moons):
 
 def test_candidates_are_told(fitted):
     methods = [one.method for one in fitted.candidates_]
-    assert methods == ["one cluster", "round", "elliptical", "merged", "connected"]
+    assert methods == ["one cluster", "round", "elliptical", "merged", "connected", "chained"]
     best = max(fitted.candidates_, key=lambda one: one.evidence)
     assert best.method == fitted.best_method_
     assert best.agreement == pytest.approx(1.0)

@@ -15,8 +15,9 @@ from countless._labels import number_by_appearance
 from countless.auto.merged import MergedMixture
 from countless.bayes.mixture import DPMixture
 from countless.hard.dp_means import DPMeans
+from countless.hard.penalty import ROWS_A_CLUSTER
 from countless.hard.spectral.estimator import SpectralDPMeans
-from countless.tree.divisive import LinkageClustering
+from countless.tree.divisive import DivisiveClustering, LinkageClustering
 
 # Rows that a candidate whose cost grows faster than the rows is fitted to.
 MOST_ROWS = 5_000
@@ -37,6 +38,9 @@ FAMILIES: Mapping[str, Family] = {
     "elliptical": Family(MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters"),
     "merged": Family(MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses"),
     "connected": Family(SpectralDPMeans(), MOST_ROWS, "Connected clusters"),
+    "chained": Family(
+        DivisiveClustering("mst", min_cluster_size=ROWS_A_CLUSTER), MOST_ROWS, "Chained clusters"
+    ),
 }
 MIXED_FAMILIES: Mapping[str, Family] = {
     "columns": Family(

@@ -1,8 +1,8 @@
 """The front door: rows in, clusters out, with the reason why these and how sure they are.
 
 Round clusters, elliptical ones and connected ones are right on different data. Each family is
-fitted, every clustering is measured in the same way (`countless.auto.choice`), and the one with the
-most evidence is returned, or one cluster where the data shows no more than chance does.
+fitted, every clustering is measured in the same way (`countless.auto.choice`), and the one that
+the evidence supports best is returned, or one cluster where the data shows no more than chance.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     ----------
     candidates : sequence of str or mapping from str to estimator, default=None
         What is tried: some of 'round' (`DPMeans`), 'elliptical' and 'merged' (the most probable
-        `DPMixture`, as it is and with components merged that no valley of density separates) and
-        'connected' (`SpectralDPMeans`); for a table of mixed columns 'columns' (`DPMixture` with a
-        model for each column) and 'dissimilarity' (`LinkageClustering`). By default all that suit
-        the data. A mapping names estimators of your own.
+        `DPMixture`, as it is and with components merged that no valley of density separates),
+        'connected' (`SpectralDPMeans`) and 'chained' (`DivisiveClustering('mst')`); for a table of
+        mixed columns 'columns' (`DPMixture` with a model for each column) and 'dissimilarity'
+        (`LinkageClustering`). By default all that suit the data. A mapping names estimators of
+        your own.
     time_budget : float, default=None
         Seconds after which no further candidate is begun; the first is always fitted.
     random_state : int, RandomState instance or None, default=None
@@ -135,6 +136,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     elliptical 10
     merged 2
     connected 2
+    chained 2
     """
 
     def __init__(self, candidates=None, *, time_budget=None, random_state=None, n_jobs=None):
@@ -314,10 +316,10 @@ def _choose(
     places: np.ndarray,
     comparison: Comparison,
 ) -> Outcome:
-    """Choose the clustering with the most evidence, or one cluster."""
+    """Choose the clustering with the highest expected agreement with the truth, or one cluster."""
     evidence = comparison.evidence()
     several = comparison.structure
-    best = max(evidence, key=lambda name: evidence[name]) if several else ONE
+    best = comparison.best() or ONE
     one = np.zeros(len(places), dtype=np.int32)
     chosen_labels = labels.get(best, one)
     candidates = [Candidate(ONE, 1, 1.0 - several, agreement(one, chosen_labels), 0.0, "")]
