@@ -30,9 +30,10 @@ there are, how sure that is, and what sets each cluster apart. It writes
 Files are complete or not written, and none is overwritten without `--force`. They are written into
 a scratch folder beside the target (`.countless-...`), made exclusively and locked while the command
 runs, flushed to disk, and then renamed; on a full disk or after a kill the old results are still
-there. The next run into the same place removes what a killed one has left behind. A problem with the
-data is one line that begins with `error:` and names the row, column or parameter; the exit code is
-then 2, and 130 after an interrupt. Reading text and Parquet needs `pip install 'countless[table]'`,
+there. The next run into the same place removes what a killed one has left behind.
+
+A problem with the data is one line that begins with `error:` and names the row, column or
+parameter; the exit code is then 2, and 130 after an interrupt. Reading text and Parquet needs `pip install 'countless[table]'`,
 drawing `pip install 'countless[plot]'`.
 
 ## A table that does not fit in memory
