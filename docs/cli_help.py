@@ -33,8 +33,8 @@ runs, flushed to disk, and then renamed; on a full disk or after a kill the old 
 there. The next run into the same place removes what a killed one has left behind.
 
 A problem with the data is one line that begins with `error:` and names the row, column or
-parameter; the exit code is then 2, and 130 after an interrupt. Reading text and Parquet needs `pip install 'countless[table]'`,
-drawing `pip install 'countless[plot]'`.
+parameter; the exit code is then 2, and 130 after an interrupt. Reading text and Parquet needs
+`pip install 'countless[table]'`, drawing `pip install 'countless[plot]'`.
 
 ## A table that does not fit in memory
 
