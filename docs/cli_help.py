@@ -27,10 +27,14 @@ there are, how sure that is, and what sets each cluster apart. It writes
 - `path.png`, with `--plot`: the number of clusters against the penalty; for mixtures
   `posterior.png`: traces, the posterior of k and who is together with whom.
 
-Files are complete or not written, and none is overwritten without `--force`. A problem with the
-data is one line that begins with `error:` and names the row, column or parameter; the exit code is
-then 2, and 130 after an interrupt. Reading text and Parquet needs `pip install 'countless[table]'`,
-drawing `pip install 'countless[plot]'`.
+Files are complete or not written, and none is overwritten without `--force`. They are written into
+a scratch folder beside the target (`.countless-...`), made exclusively and locked while the command
+runs, flushed to disk, and then renamed; on a full disk or after a kill the old results are still
+there. The next run into the same place removes what a killed one has left behind.
+
+A problem with the data is one line that begins with `error:` and names the row, column or
+parameter; the exit code is then 2, and 130 after an interrupt. Reading text and Parquet needs
+`pip install 'countless[table]'`, drawing `pip install 'countless[plot]'`.
 
 ## A table that does not fit in memory
 
@@ -65,7 +69,8 @@ $ sensor | countless fit - --stream --block-rows 5000 --out sensor
 
 Every block of rows is taken in, and its labels are written to `labels.csv.part`, before the next
 one is read; what is kept of the rows is bounded. When the input ends, or after Ctrl-C or SIGTERM,
-the labels get the name `labels.csv`, and `model.zip` and `run.json` are written.
+the labels get the name `labels.csv`, and `model.zip` and `run.json` are written. A second stream
+into the same folder is refused, with `--force`, too.
 
 The first block decides what the columns are, their scale, what fills gaps and, unless `--penalty`
 is a number, the penalty: make it large enough to speak for the rest. An id never changes its

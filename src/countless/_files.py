@@ -172,6 +172,9 @@ def _make_scratch(parent: Path, digest: str) -> tuple[Path, BinaryIO]:
             lock = (scratch / _LOCK).open("xb")
         except FileNotFoundError:
             continue
+        except OSError:  # a full disk
+            scratch.rmdir()
+            raise
         if _acquire(lock) and (scratch / _LOCK).exists():
             return scratch, lock
         lock.close()

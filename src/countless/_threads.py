@@ -10,14 +10,20 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+# SciPy starts as many threads as it is told, without asking whether the system has them.
+MOST_THREADS = 4096
+
 Each = Callable[[Callable, Any], list]
 
 
 def count_threads(n_jobs: Any) -> int:
     """Return how many threads ``n_jobs`` means, as in scikit-learn."""
     is_count = isinstance(n_jobs, Integral) and n_jobs not in (0, False)
-    if n_jobs is not None and (n_jobs is True or not is_count):
-        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}")
+    if n_jobs is not None and (n_jobs is True or not is_count or n_jobs > MOST_THREADS):
+        raise ValueError(
+            f"n_jobs must be None or a whole number other than 0, at most {MOST_THREADS:,}; "
+            f"got {n_jobs!r:.100}"
+        )
     return effective_n_jobs(n_jobs)
 
 

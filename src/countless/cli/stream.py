@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._files import InUseError, scratch_folder
 from ..io.errors import InputError, shift_rows
 from ..io.model_file import model_bytes
 from ..io.parts import text_tables
@@ -244,7 +245,7 @@ def _finish(
 
 @contextmanager
 def _labels_file(out: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
-    """Give the file that labels are written to as they come; it has its name when it is whole.
+    """Give the file that labels are written to as they come, to this run alone.
 
     When no row was labelled, the file and the folder that was made for it are gone.
     """
@@ -252,22 +253,31 @@ def _labels_file(out: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
     path, made = out / PART, not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if force:
-            path.unlink(missing_ok=True)
-        file = path.open("x+b")
-    except FileExistsError as error:
-        raise InputError(
-            f"{path} exists: a run is writing it, or was killed; say --force, or --out DIR"
-        ) from error
+        with scratch_folder(path, alone=True), _new_part(path, force, header) as file:
+            yield file
+    except InUseError as error:
+        raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if made and out.exists() and not any(out.iterdir()):
+            out.rmdir()
+
+
+@contextmanager
+def _new_part(path: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
+    if force:
+        path.unlink(missing_ok=True)
+    try:
+        file = path.open("x+b")
+    except FileExistsError as error:
+        raise InputError(f"{path} exists: a run was killed; say --force, or --out DIR") from error
     try:
         with file:
             file.write(header)
+            file.flush()
             yield file
     except BaseException:
-        if path.exists() and path.stat().st_size == len(header):
+        if path.exists() and path.stat().st_size <= len(header):
             path.unlink()
-            if made:
-                out.rmdir()
         raise

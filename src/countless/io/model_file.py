@@ -17,9 +17,10 @@ import numpy as np
 
 from .. import __version__
 from .._npy import read_npy
+from .._threads import count_threads
 from .errors import InputError, ModelFileError
 from .kinds import KINDS, kind_of
-from .kinds.kind import Kind
+from .kinds.kind import Kind, check_predictions
 from .prepare import Preparation
 from .write import write_file
 
@@ -247,6 +248,8 @@ def _read_array(
     array = read_npy(io.BytesIO(archive.read(members[f"{name}.npy"])), kinds=letter)
     if stated != {"dtype": str(array.dtype), "shape": list(array.shape)}:
         raise ModelFileError(f"{name} is not of the type and shape that {_HEADER} says")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        raise ModelFileError(f"{name} holds {array.dtype}, not float32 or float64")
     if array.dtype.kind != "U" and not np.isfinite(array).all():
         raise ModelFileError(f"{name} holds a value that is not a finite number")
     return array
@@ -259,6 +262,7 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         if not isinstance(parameters, dict) or not all(map(_is_plain, parameters.values())):
             raise ValueError("its parameters are not plain values")
         estimator.set_params(**parameters)
+        count_threads(parameters.get("n_jobs"))
         values = {name: _checked_value(name, header["values"][name], kind) for name in kind.values}
         state = arrays | values
         n_features = kind.check(estimator, state)
@@ -269,6 +273,7 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # restoring a state is no fit: nothing to warn about
             kind.restore(estimator, state)
+        check_predictions(estimator, kind.examples(estimator))
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(" ".join(str(error).split())) from error
     return SavedModel(estimator, preparation)
@@ -281,6 +286,8 @@ def _checked_value(name: str, value: Any, kind: Kind) -> Any:
         raise ValueError(f"its {name} is {value!r}, expected {expected.__name__}")
     if expected is float and not np.isfinite(float(value)):
         raise ValueError(f"its {name} is not a finite number")
+    if expected is int and not 0 <= value < 2**63:
+        raise ValueError(f"its {name} is not a count")
     return expected(value)
 
 

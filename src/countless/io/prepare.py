@@ -61,15 +61,20 @@ class NumericStep:
 
     def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
         """Fill one column of the matrix from the given rows of the table."""
-        if _is_empty(table, self.name):
-            out[:, 0] = (self.fill - self.center) / self.scale
-            return None
-        values = table.numbers(self.name)
+        is_empty = _is_empty(table, self.name)
+        values = np.full(table.n_rows, np.nan) if is_empty else table.numbers(self.name)
         values = values[rows] if len(rows) < len(values) else values
         if np.isinf(values).any():
             row = int(rows[np.isinf(values)][0])
             raise InputError(f"column {self.name!r}, row {row + 1} is infinite")
-        out[:, 0] = (np.where(np.isnan(values), self.fill, values) - self.center) / self.scale
+        with np.errstate(over="ignore"):
+            out[:, 0] = (np.where(np.isnan(values), self.fill, values) - self.center) / self.scale
+        if not np.isfinite(out[:, 0]).all():
+            at = int(np.argmin(np.isfinite(out[:, 0])))
+            raise InputError(
+                f"column {self.name!r}, row {int(rows[at]) + 1} has {values[at]:g}, "
+                f"too far from {self.center:g} on a scale of {self.scale:g}"
+            )
         return None
 
 
@@ -226,7 +231,8 @@ def _step_from_json(value: Any) -> Step:
     name, kind, keys = value["name"], value.get("kind"), set(value)
     if kind == "numeric" and keys == {"kind", "name", "fill", "center", "scale"}:
         numbers = [value["fill"], value["center"], value["scale"]]
-        finite = all(type(number) in (int, float) and np.isfinite(number) for number in numbers)
+        largest = float(np.finfo(np.float64).max)  # integers of Python may be larger
+        finite = all(type(n) in (int, float) and -largest <= n <= largest for n in numbers)
         if finite and value["scale"] > 0:
             return NumericStep(name, *(float(number) for number in numbers))
     if kind == "categorical" and keys == {"kind", "name", "fill", "levels"}:

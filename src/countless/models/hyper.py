@@ -14,10 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
+from countless.models.checks import LARGEST
 from countless.priors.hyper import slice_sample
 
 # A fitted hyperparameter is within so many standard deviations of the center of its prior.
 FARTHEST = 20.0
+# Exponentials of numbers within this, and their reciprocals, are numbers.
+LARGEST_LOG = 700.0
 
 
 class InverseGamma(NamedTuple):
@@ -44,6 +47,13 @@ class Hyper(NamedTuple):
     spread: np.ndarray  # (n_hyper,) standard deviations of the normal priors
     inverse_gamma: np.ndarray  # (n_hyper, 2) shape and scale, NaN where the prior is normal
     low: np.ndarray  # (n_hyper,) where the prior ends; -inf where it does not
+
+    def check(self, value: np.ndarray) -> None:
+        """Raise a ValueError that names a value out of the range of numbers."""
+        for name, one in zip(self.names, value.tolist(), strict=True):
+            largest = LARGEST_LOG if name.startswith("log ") else LARGEST
+            if not abs(one) <= largest:
+                raise ValueError(f"hyperparameter {name} must be within {largest:g}; got {one:g}")
 
     def log_prior(self, value: np.ndarray) -> float:
         """Return the log density of the free hyperparameters, up to what is cut off below."""

@@ -75,6 +75,7 @@ def unpack_model(name: str, packed: PackedModel) -> BoundModel:
             f"a {name} model of {table.shape[1]} columns has {len(bound.hyper.value)} "
             f"hyperparameters, not an array of shape {value.shape}"
         )
+    bound.hyper.check(value)
     return bound.with_hyper(value)
 
 

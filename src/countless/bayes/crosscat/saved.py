@@ -10,7 +10,7 @@ import numpy as np
 from countless.bayes.crosscat.cells import SomeColumns
 from countless.bayes.crosscat.questions import DrawnTable, DrawnView
 from countless.bayes.crosscat.table import Table, names_array
-from countless.kernels.models_cells_marginals import COUNT
+from countless.kernels.models_cells_marginals import COUNT, FIXED, NUMBER
 from countless.models import (
     Bernoulli,
     Categorical,
@@ -20,6 +20,7 @@ from countless.models import (
     Poisson,
 )
 from countless.models.cells import BoundCells, ColumnModel
+from countless.models.checks import LARGEST
 
 _MODELS: dict[str, type[ColumnModel]] = {
     made.__name__: made
@@ -105,7 +106,9 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
     for name in ("columns", "kinds", "truth_values", "origins", "n_levels", "level_types"):
         _expect(arrays[name].shape == (d,), name)
     _expect(d > 0 and len(set(names)) == d, "columns")
-    _expect(arrays["together"].shape == (d, d), "together")
+    together = arrays["together"]
+    _expect(together.shape == (d, d), "together")
+    _expect(bool(((together >= 0) & (together <= 1)).all()), "together")
     model = _model_of(arrays)
     hyper, views = arrays["hyper"], arrays["views"]
     _expect(hyper.ndim == 2 and hyper.shape[1] == len(model.hyper.value), "hyper")
@@ -117,11 +120,12 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
     parts = _Parts(arrays)
     tables = []
     for own_hyper, own_views in zip(hyper, views, strict=True):
+        model.hyper.check(own_hyper)
         own_model = cast(BoundCells, model.with_hyper(own_hyper))
         tables.append(DrawnTable(own_model, list(parts.views(own_model, own_views))))
     parts.end()
     truth = arrays["truth_values"]
-    return Answers(model, names, truth, tables[0], tables[1:], arrays["together"])
+    return Answers(model, names, truth, tables[0], tables[1:], together)
 
 
 class _Parts:
@@ -141,6 +145,7 @@ class _Parts:
             n_clusters = int(self._next("n_clusters", 1)[0])
             _expect(n_clusters > 1, "n_clusters")  # one cluster, and a new one
             shares = self._next("shares", n_clusters)
+            _expect(shares.sum() <= 1.0 + 1e-6 and shares[:-1].sum() > 0, "shares")
             statistics = self._next("statistics", n_clusters * part.width)
             statistics = statistics.reshape(n_clusters, part.width)
             yield DrawnView(part, np.empty(0, np.int64), statistics, shares)
@@ -159,7 +164,8 @@ class _Parts:
 def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
     """Return the model of the columns, its hyperparameters still to be set."""
     n_levels, levels = arrays["n_levels"], arrays["levels"]
-    _expect(bool((n_levels >= 0).all()) and levels.shape == (n_levels.sum(),), "levels")
+    _expect(bool(((n_levels >= 0) & (n_levels <= levels.size)).all()), "n_levels")
+    _expect(levels.shape == (n_levels.sum(),), "levels")
     texts = np.split(levels, np.cumsum(n_levels)[:-1])
     models, cells = [], []
     for kind, made_of, own in zip(
@@ -175,6 +181,8 @@ def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
             models.append(_MODELS[kind]())
             cells.append(np.zeros(1))
     bound = Columns(models).bind(Table(list(range(len(models))), cells))
+    moved = np.isin(bound.kind, (NUMBER, FIXED))
+    _expect(bool((np.abs(arrays["origins"]) <= LARGEST * moved).all()), "origins")
     bound.origin = arrays["origins"]
     return bound
 

@@ -4,7 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from .kind import RAN, Kind, State, check_groups, restore_attributes, sizes_of
+from .kind import (
+    RAN,
+    Kind,
+    State,
+    check_coordinates,
+    check_groups,
+    check_mixing,
+    restore_attributes,
+    sizes_of,
+)
 
 _MODEL = {"model_table_": "f", "model_hyper_": "f"}
 _LEVELS = {"model_levels_": list}
@@ -26,14 +35,19 @@ def _model_of(estimator: Any, state: State) -> Any:
 def _check_mixtures(estimator: Any, state: State, weights: str = "k") -> int:
     shapes = {"model_table_": "rd", "model_hyper_": "h", "mixture_hyper_": "mh"}
     sizes = sizes_of(state, shapes | {"mixture_statistics_": "kw", "mixture_weights_": weights})
-    if _model_of(estimator, state).width != sizes["w"]:
+    model = _model_of(estimator, state)
+    if model.width != sizes["w"]:
         raise ValueError("its mixture_statistics_ are not those of its model")
     starts = state["mixture_starts_"]
     ends = starts.shape == (sizes["m"] + 1,) and (starts[0], starts[-1]) == (0, sizes["k"])
     if not ends or (np.diff(starts) < 2).any():  # a cluster and a new one at least
         raise ValueError("its mixture_starts_ are not where mixtures begin")
-    if (state["mixture_weights_"] < 0).any():
-        raise ValueError("its mixture_weights_ are negative")
+    check_mixing("mixture_weights_", state["mixture_weights_"], starts)
+    for first, last, hyper in zip(starts[:-1], starts[1:], state["mixture_hyper_"], strict=True):
+        model.hyper.check(hyper)
+        own = state["mixture_statistics_"][first:last]
+        if own[-1].any() or not np.isfinite(model.with_hyper(hyper).log_marginal(own)).all():
+            raise ValueError("its mixture_statistics_ are not those of rows")
     return sizes["d"]
 
 
@@ -76,6 +90,11 @@ def _restore_tree(estimator: Any, state: State) -> None:
     estimator.n_clusters_ = state["node_shares_"].shape[1]
 
 
+def _example(estimator: Any) -> Any:
+    """Return one row, where the columns of the model are measured from."""
+    return estimator.model_.table(np.zeros((1, estimator.n_features_in_)))
+
+
 def _collect_merged(estimator: Any) -> State:
     mixture = estimator.mixture_
     state = {name: getattr(mixture, name) for name in (*_MODEL, *_MIXTURES, *_LEVELS)}
@@ -91,6 +110,7 @@ def _check_merged(estimator: Any, state: State) -> int:
     groups = np.unique(state["groups_"])
     if sizes["k"] != state["mixture_starts_"][1] - 1:
         raise ValueError("its groups_ are not those of its first mixture")
+    check_coordinates(state, "mean_", "components_")
     if sizes["p"] != n_projected or not np.array_equal(groups, np.arange(len(groups))):
         raise ValueError("its groups_ or components_ do not fit its mixture")
     return sizes["d"]
@@ -118,6 +138,7 @@ BAYES = (
         {**_LEVELS, **RAN},
         _check_merged,
         _restore_merged,
+        lambda estimator: estimator.mean_[None],
         _collect_merged,
     ),
     Kind(
@@ -127,6 +148,7 @@ BAYES = (
         {**_LEVELS, **RAN},
         _check_mixtures,
         _restore_mixtures,
+        _example,
     ),
     Kind(
         "countless.bayes.hdp",
@@ -143,6 +165,7 @@ BAYES = (
         {**_LEVELS, **RAN},
         _check_shared_mixtures,
         _restore_mixtures,
+        _example,
     ),
     Kind(
         "countless.tree.bhc",
@@ -159,5 +182,6 @@ BAYES = (
         {"alpha_": float, "log_evidence_": float, **_LEVELS, **RAN},
         _check_tree,
         _restore_tree,
+        _example,
     ),
 )

@@ -4,7 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from .kind import RAN, Kind, State, check_groups, restore_attributes, restore_centers, sizes_of
+from .kind import (
+    RAN,
+    Kind,
+    State,
+    check_coordinates,
+    check_groups,
+    check_labels,
+    first_and_last,
+    restore_attributes,
+    restore_centers,
+    sizes_of,
+)
 
 _CENTERS = {"cluster_centers_": "f", "objective_history_": "f"}
 _GROUPS = {"group_clusters_": "b", "groups_": "Uiubf", "n_local_clusters_": "i"}
@@ -26,6 +37,7 @@ def _check_dp_means(estimator: Any, state: State) -> int:
     get_divergence(estimator.divergence)
     shapes = {"cluster_centers_": "kd", "cluster_ids_": "k", "cluster_weights_": "k"}
     sizes = sizes_of(state, shapes | {"objective_history_": "i"})
+    check_coordinates(state, "cluster_centers_")
     ids = state["cluster_ids_"]
     if (ids < 0).any() or len(np.unique(ids)) < len(ids):
         raise ValueError("its cluster_ids_ are not different numbers from 0 up")
@@ -37,6 +49,7 @@ def _check_dp_means(estimator: Any, state: State) -> int:
 def _check_hdp_means(estimator: Any, state: State) -> int:
     shapes = {"cluster_centers_": "kd", "group_clusters_": "jk", "groups_": "j"}
     sizes = sizes_of(state, shapes | {"n_local_clusters_": "j", "objective_history_": "i"})
+    check_coordinates(state, "cluster_centers_")
     check_groups(state)
     return sizes["d"]
 
@@ -47,9 +60,9 @@ def _check_kernel(estimator: Any, state: State) -> int:
     KernelFunction(estimator.kernel, {})  # refuses what it does not know
     shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
     sizes = sizes_of(state, shapes | {"center_norms_": "k", "cluster_weights_": "k"})
+    check_coordinates(state, "X_fit_")
     labels, weight = state["labels_"], state["row_weights_"]
-    if (labels < 0).any() or (labels >= sizes["k"]).any():
-        raise ValueError("its labels_ name clusters that it does not have")
+    check_labels(labels, sizes["k"])
     if (weight < 0).any() or not np.bincount(labels, weight, minlength=sizes["k"]).all():
         raise ValueError("its row_weights_ leave a cluster without weight")
     return sizes["d"]
@@ -63,15 +76,27 @@ def _check_kernel_hdp(estimator: Any, state: State) -> int:
 
 
 def _check_spectral(estimator: Any, state: State) -> int:
-    shapes = {"X_fit_": "nd", "labels_": "n"}
+    from ...hard.spectral.affinity import NEIGHBORS
+
+    sizes = sizes_of(state, {"X_fit_": "nd", "labels_": "n"})
     if state["eigenvalues_"].size:
-        shapes |= {"eigenvectors_": "nm", "eigenvalues_": "m", "cluster_centers_": "km"}
-    return sizes_of(state, shapes)["d"]
+        shapes = {"eigenvectors_": "nm", "eigenvalues_": "m", "cluster_centers_": "km"}
+        k = sizes_of(state, {"X_fit_": "nd"} | shapes)["k"]
+    else:
+        k = 1
+        vectors, centers = state["eigenvectors_"].shape, state["cluster_centers_"].shape
+        if (vectors, centers) != ((sizes["n"], 0), (1, 0)):
+            raise ValueError("it has no eigenvalues_, but eigenvectors_ or cluster_centers_")
+    if estimator.kernel != NEIGHBORS:  # those are found at any scale
+        check_coordinates(state, "X_fit_")
+    check_labels(state["labels_"], k)
+    return sizes["d"]
 
 
 def _check_exemplars(estimator: Any, state: State) -> int:
     shapes = {"cluster_centers_": "kd", "cluster_centers_indices_": "k", "cluster_sizes_": "k"}
     sizes = sizes_of(state, shapes)
+    check_coordinates(state, "cluster_centers_")
     if (state["cluster_sizes_"] < 1).any():
         raise ValueError("its cluster_sizes_ have a cluster without rows")
     return sizes["d"]
@@ -83,6 +108,7 @@ def _check_tree(estimator: Any, state: State) -> int:
     sizes = sizes_of(state, {"X_fit_": "nd", "labels_": "n", "column_weights_": "d"})
     if state["linkage_matrix_"].shape != (sizes["n"] - 1, 4):
         raise ValueError("its linkage_matrix_ is not a tree of its rows")
+    check_coordinates(state, "X_fit_", "column_weights_")
     if estimator.metric not in METRICS:
         raise ValueError(f"its metric {estimator.metric!r} is unknown")
     labels, weight = state["labels_"], state["column_weights_"]
@@ -119,6 +145,7 @@ HARD = (
         {**_PRICE, **RAN},
         _check_dp_means,
         restore_centers,
+        first_and_last("cluster_centers_"),
     ),
     Kind(
         "countless.hard.hdp.estimator",
@@ -127,6 +154,7 @@ HARD = (
         {**_PRICES, **RAN},
         _check_hdp_means,
         restore_centers,
+        first_and_last("cluster_centers_"),
     ),
     Kind(
         "countless.hard.kernel.dp",
@@ -135,6 +163,7 @@ HARD = (
         {"gamma_": float, **_PRICE, **RAN},
         _check_kernel,
         _restore_kernel,
+        first_and_last("X_fit_"),
     ),
     Kind(
         "countless.hard.kernel.hdp",
@@ -143,6 +172,7 @@ HARD = (
         {"gamma_": float, **_PRICES, **RAN},
         _check_kernel_hdp,
         _restore_kernel,
+        first_and_last("X_fit_"),
     ),
     Kind(
         "countless.hard.spectral.estimator",
@@ -157,6 +187,7 @@ HARD = (
         {"largest_degree_": float, **_PRICE, **RAN},
         _check_spectral,
         _restore_spectral,
+        first_and_last("X_fit_"),
     ),
     Kind(
         "countless.exemplar.estimator",
@@ -165,6 +196,7 @@ HARD = (
         {"log_joint_": float, "damping_": float, **RAN},
         _check_exemplars,
         restore_centers,
+        first_and_last("cluster_centers_"),
     ),
     *(
         Kind(
@@ -174,6 +206,7 @@ HARD = (
             RAN,
             _check_tree,
             _restore_tree,
+            first_and_last("X_fit_"),
         )
         for name in ("DivisiveClustering", "LinkageClustering")
     ),

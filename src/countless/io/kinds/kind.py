@@ -1,5 +1,6 @@
 """What a model file says of one estimator class, and the checks that all of them share."""
 
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ import numpy as np
 State = dict[str, Any]  # arrays and plain values by their names
 
 RAN = {"n_iter_": int, "converged_": bool}
+# What a prediction raises where the parts of a state do not fit together.
+_MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
 
 class Kind(NamedTuple):
@@ -17,8 +20,9 @@ class Kind(NamedTuple):
     ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value;
     what is in a list, ``check`` must look at. It raises ValueError for a state that does not fit
     together or to the parameters, and returns the number of columns the model expects.
-    ``restore`` puts the state into a new estimator. ``collect`` makes the state where that is not
-    attributes of the same names.
+    ``restore`` puts the state into a new estimator, and ``examples`` returns rows that it must
+    then be able to predict. ``collect`` makes the state where that is not attributes of the same
+    names.
     """
 
     module: str
@@ -27,6 +31,7 @@ class Kind(NamedTuple):
     values: dict[str, type]
     check: Callable[[Any, State], int]
     restore: Callable[[Any, State], None]
+    examples: Callable[[Any], Any]
     collect: Callable[[Any], State] | None = None
 
     def load(self) -> type:
@@ -59,6 +64,45 @@ def check_groups(state: State) -> None:
         raise ValueError("its groups_ are not all different")
 
 
+def check_coordinates(state: State, *names: str) -> None:
+    """Raise where rows or centers have coordinates whose squares overflow."""
+    from ...models.checks import LARGEST
+
+    for name in names:
+        if float(np.abs(state[name]).max(initial=0.0)) > LARGEST:
+            raise ValueError(f"its {name} has a number beyond {LARGEST:g}")
+
+
+def check_labels(labels: np.ndarray, n_clusters: int) -> None:
+    """Raise where labels are not numbers of clusters."""
+    if (labels < 0).any() or (labels >= n_clusters).any():
+        raise ValueError("its labels_ name clusters that it does not have")
+
+
+def check_mixing(name: str, weights: np.ndarray, starts: np.ndarray) -> None:
+    """Raise where weights of clusters are no probabilities; the last of each mixture is new."""
+    known = weights.copy()
+    known[starts[1:] - 1] = 0.0
+    total, of_known = (np.add.reduceat(each, starts[:-1]) for each in (weights, known))
+    if (weights < 0).any() or (total > 1.0 + 1e-6).any() or not (of_known > 0).all():
+        raise ValueError(f"its {name} are not probabilities of clusters")
+
+
+def check_predictions(estimator: Any, rows: Any) -> None:
+    """Raise ValueError where a restored estimator cannot predict these rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)  # an overflow, or an invalid operation
+        try:
+            labels = np.asarray(estimator.predict(rows))
+            densities = estimator.score_samples(rows) if hasattr(estimator, "score_samples") else 0
+        except _MISFITS as error:
+            raise ValueError(f"it cannot predict ({error})") from error
+    is_clustering = labels.shape == (len(rows),) and labels.dtype.kind == "i"
+    if not is_clustering or (labels < 0).any() or not np.isfinite(densities).all():
+        raise ValueError("its predictions are not numbers of clusters, or not finite")
+
+
 def restore_attributes(estimator: Any, state: State) -> None:
     """Put the state into the estimator as it is."""
     for name, value in state.items():
@@ -69,3 +113,8 @@ def restore_centers(estimator: Any, state: State) -> None:
     """Put the state of an estimator that has a center for each cluster into it."""
     restore_attributes(estimator, state)
     estimator.n_clusters_, estimator.n_features_in_ = state["cluster_centers_"].shape
+
+
+def first_and_last(name: str) -> Callable[[Any], np.ndarray]:
+    """Return what gives two rows of an array of the estimator."""
+    return lambda estimator: getattr(estimator, name)[[0, -1]]

@@ -28,6 +28,11 @@ def _restore(estimator: Any, state: State) -> None:
         setattr(estimator, name, state[name])
 
 
+def _example(estimator: Any) -> Any:
+    """Return one row, where the columns of the model are measured from."""
+    return estimator.answers().model.table(np.zeros((1, estimator.n_features_in_)))
+
+
 _ARRAYS = {
     "columns": "Ui",  # (n_columns,) their names, or places
     "kinds": "U",  # (n_columns,) the names of their models
@@ -105,6 +110,11 @@ def _restore_blocks(estimator: Any, state: State) -> None:
         estimator.feature_names_in_ = np.array(estimator.column_names_, dtype=object)
 
 
+def _example_blocks(estimator: Any) -> Any:
+    cell = estimator.model_.table(np.zeros((1, 1)))
+    return np.repeat(cell, estimator.n_features_in_, axis=1)
+
+
 TABLES = (
     Kind(
         "countless.bayes.crosscat.estimator",
@@ -113,6 +123,7 @@ TABLES = (
         RAN | {"named": bool},
         _check,
         _restore,
+        _example,
         _collect,
     ),
     Kind(
@@ -127,6 +138,7 @@ TABLES = (
         RAN | {"named": bool, "cell_model": str, "cell_levels": list},
         _check_blocks,
         _restore_blocks,
+        _example_blocks,
         _collect_blocks,
     ),
 )
