@@ -32,10 +32,10 @@ test: $(VENV)/test,lint.installed  ## run the tests and report coverage
 	$(BIN)/python -m pytest --cov -n auto --dist worksteal $(TESTS)
 
 test-oldest: $(OLDEST)/installed  ## run the tests with the oldest versions that pyproject.toml allows
-	NUMBA_CACHE_DIR=$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
 
 test-bounds: $(VENV)/test,lint.installed  ## run the tests of kernels with every index checked
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-bounds \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds \
 		$(BIN)/python -m pytest -n auto --dist worksteal $(or $(TESTS),$(KERNEL_TESTS))
 
 lint: $(VENV)/test,lint.installed  ## check style and types
