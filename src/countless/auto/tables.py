@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from countless._numbers import check_column_names
 from countless.bayes.mixture import DPMixture
 from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
 
@@ -47,7 +48,10 @@ class MixedTable(NamedTuple):
 
 def _shuffled(table: nw.DataFrame, random: np.random.Generator) -> nw.DataFrame:
     """Return a table with every column in an order of its own."""
-    columns = [table[name][random.permutation(len(table))] for name in table.columns]
+    orders = [random.permutation(len(table)) for _ in table.columns]
+    columns = [
+        table.get_column(name)[order] for name, order in zip(table.columns, orders, strict=True)
+    ]
     return table.with_columns(*columns)
 
 
@@ -75,6 +79,7 @@ def is_graph(X: Any) -> bool:
 
 def mixed_table(X: Any) -> MixedTable | None:
     """Return a data frame whose columns are not all numbers without gaps; None for others."""
+    check_column_names(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None

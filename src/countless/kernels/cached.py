@@ -37,12 +37,13 @@ def use_temporary_cache() -> None:
     The name of the folder is random: numba runs what it finds in its cache, and others may write
     where temporary folders are.
     """
-    config.CACHE_DIR = tempfile.mkdtemp(prefix="countless-numba-")
-    atexit.register(shutil.rmtree, config.CACHE_DIR, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix="countless-numba-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    config.CACHE_DIR = folder  # type: ignore[attr-defined]
     logger.warning(
         "no folder can be written in which compiled code is kept: it is in %s until this process "
         "ends, and the next one compiles again; NUMBA_CACHE_DIR names a folder that can",
-        config.CACHE_DIR,
+        folder,
     )
 
 
