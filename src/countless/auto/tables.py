@@ -48,11 +48,8 @@ class MixedTable(NamedTuple):
 
 def _shuffled(table: nw.DataFrame, random: np.random.Generator) -> nw.DataFrame:
     """Return a table with every column in an order of its own."""
-    orders = [random.permutation(len(table)) for _ in table.columns]
-    columns = [
-        table.get_column(name)[order] for name, order in zip(table.columns, orders, strict=True)
-    ]
-    return table.with_columns(*columns)
+    shuffled = [column[random.permutation(len(table))] for column in table.iter_columns()]
+    return table.with_columns(*shuffled)
 
 
 def _log_joint(table: Any) -> float:

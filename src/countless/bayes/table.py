@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from countless._numbers import validate_numbers
+from countless._numbers import check_column_names, validate_numbers
 from countless.models import Model
 from countless.models.named import MODELS
 
@@ -14,6 +14,7 @@ from countless.models.named import MODELS
 def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
     """Return a table for a model: numbers as an array, anything else as it is."""
     if model.categorical:
+        check_column_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
     return validate_numbers(estimator, X, allow_nan=model.allow_nan, reset=reset)
