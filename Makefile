@@ -8,18 +8,35 @@ CANDIDATES := python3 python python3.14 python3.13 python3.12 python3.11
 PYTHON     ?= $(shell for name in $(CANDIDATES); do \
                 "$$name" -c '$(NEW_ENOUGH)' 2>/dev/null && echo "$$name" && break; done)
 
+NO_PYTHON  := { echo "Python 3.11 or newer is needed: make PYTHON=..." >&2; exit 1; }
+
+# The oldest declared versions have an environment of their own.
+OLDEST := .venv-oldest
+# `make TESTS=...` runs these alone.
+TESTS  ?=
+# What runs kernels; the command line, files and displays call the same ones.
+KERNEL_TESTS := $(addprefix tests/,bayes contracts exemplar hard models rows tree \
+	test_confidence.py test_dissimilarity.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-oldest test-bounds lint docs bench clean
 .NOTPARALLEL:  # two installations into one environment would break each other
 
 help:  ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 demo: $(VENV)/all.installed  ## cluster a table without naming k; results in demo-output/
 	$(BIN)/countless demo --out demo-output --force
 
 test: $(VENV)/test,lint.installed  ## run the tests and report coverage
-	$(BIN)/python -m pytest --cov -n auto --dist worksteal
+	$(BIN)/python -m pytest --cov -n auto --dist worksteal $(TESTS)
+
+test-oldest: $(OLDEST)/installed  ## run the tests with the oldest versions that pyproject.toml allows
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+
+test-bounds: $(VENV)/test,lint.installed  ## run the tests of kernels with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-bounds \
+		$(BIN)/python -m pytest -n auto --dist worksteal $(or $(TESTS),$(KERNEL_TESTS))
 
 lint: $(VENV)/test,lint.installed  ## check style and types
 	$(BIN)/ruff check .
@@ -33,7 +50,7 @@ bench: $(VENV)/bench.installed  ## time DP-means beside its peers
 	$(BIN)/python benchmarks/dp_means.py
 
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) demo-output docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) demo-output docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp per extra; a changed pyproject.toml installs it again.
 $(VENV)/%.installed: pyproject.toml | $(VENV)/created
@@ -41,6 +58,15 @@ $(VENV)/%.installed: pyproject.toml | $(VENV)/created
 	@touch $@
 
 $(VENV)/created:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=..." >&2; exit 1; }
+	@test -n "$(PYTHON)" || $(NO_PYTHON)
 	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# uv chooses the lowest versions; what they depend on is new.
+$(OLDEST)/installed: pyproject.toml
+	@test -n "$(PYTHON)" || $(NO_PYTHON)
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python \
+		--resolution lowest-direct --editable '.[test,fastcluster]'
 	@touch $@

@@ -16,17 +16,17 @@ OLD = {"a": b"old a", "b": b"old b"}
 NEW = {"a": b"new a", "c": b"new c"}
 KNOWN = ("a", "b", "c")
 # How often replacing results calls each function.
-CALLS = {"fsync": 6, "replace": 0, "rename": 1, "mkdir": 3}
+CALLS = {"fsync": 6, "replace": 0, "rename": 3, "mkdir": 3}
 
 # Each turn forks a child that is killed at its i-th event (opening, renaming, removing, ...).
 KILLED_AT_EVERY_STEP = """
 import os, pathlib, shutil, sys
-from countless._files import write_folder
+from countless._files import scratch_folder, write_folder
 
 OLD, NEW, KNOWN = {"a": b"old a", "b": b"old b"}, {"a": b"new a", "c": b"new c"}, ("a", "b", "c")
 base = pathlib.Path(sys.argv[1])
 out = base / "out"
-seen = set()
+seen, absent = set(), 0
 for step in range(1000):
     shutil.rmtree(base)
     (out / "folder").mkdir(parents=True)
@@ -48,6 +48,10 @@ for step in range(1000):
         write_folder(out, NEW, KNOWN)
         os._exit(0)
     done = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    if sys.argv[2] == "beside" and not out.exists():  # killed between the two renames
+        absent += 1
+        with scratch_folder(out):
+            pass  # as the next run does
     def results():
         return {name: (out / name).read_bytes() for name in KNOWN if (out / name).exists()}
     found = results()
@@ -63,6 +67,7 @@ for step in range(1000):
     if done:
         break
 assert done and seen == {False, True} and step > 10
+assert (absent > 0) == (sys.argv[2] == "beside")
 """
 
 

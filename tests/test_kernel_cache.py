@@ -1,7 +1,14 @@
-"""Compiled kernels are kept exactly as long as no source changes."""
+"""Compiled kernels are kept exactly as long as no source changes, and where they can be."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import countless
 from countless.kernels.cached import forget_if_changed
 
 
@@ -37,3 +44,36 @@ def test_kernels_of_unknown_origin_are_forgotten(folders):
         path.unlink()
     forget_if_changed(sources, kept)
     assert not list(kept.glob("*.nbi"))
+
+
+@pytest.mark.slow
+def test_a_command_runs_where_nothing_but_the_temporary_folder_can_be_written(tmp_path):
+    site, work = tmp_path / "site", tmp_path / "work"
+    shutil.copytree(
+        Path(countless.__file__).parent,
+        site / "countless",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    (site / "t.csv").write_text("x,y\n" + "".join(f"{i % 2 * 9},{i % 7}\n" for i in range(40)))
+    work.mkdir()
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    unshare = ["unshare", "--mount", "sh", "-c", read_only, str(site)]
+    if not shutil.which("unshare") or subprocess.run([*unshare, "true"], check=False).returncode:
+        pytest.skip("needs the right to mount a folder for reading only")
+    environment = {
+        "HOME": str(site / "home"),  # which is not there
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(site),
+        "TMPDIR": str(work),
+    }
+    fit = ["fit", str(site / "t.csv"), "--penalty", "50", "--out", str(work / "out"), "--quiet"]
+    command = [sys.executable, "-m", "countless", *fit, "--method", "dp-means"]
+    done = subprocess.run(
+        [*unshare, *command], env=environment, cwd=work, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"it is in {work}/countless-numba-" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert (work / "out" / "labels.csv").exists()
+    assert [path.name for path in work.iterdir()] == ["out"]  # the temporary folder is gone
+    assert not list(site.rglob("__pycache__"))

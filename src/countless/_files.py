@@ -7,7 +7,6 @@ what a killed one left behind, finish or remove it, and leave what is in use alo
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
@@ -20,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 fcntl: ModuleType | None
 try:
@@ -33,11 +32,13 @@ Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
 _SCRATCH = re.compile(r"\.countless-([0-9a-f]{8})-[0-9a-f]{16}")
 # Members of a scratch folder.
 _LOCK = "lock"
-_NEW = "new"  # what is being written; after an exchange, the folder that was replaced
-_PLAN = "plan.json"  # written before an exchange: the folder's name, and which files are results
+_NEW = "new"  # what is being written
+_OLD = "old"  # the folder that is being replaced
+_PLAN = "plan.json"  # written before a folder is replaced: its name, and which files are results
 _READY = "ready"  # complete files, to be moved into the folder around the scratch folder
-# What the system says where folders cannot be exchanged: mount points, some file systems.
-_NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EXDEV)
+# What the system says where a folder cannot be renamed (mount points), or a file not be linked.
+_NO_RENAME = (errno.EINVAL, errno.EBUSY, errno.EXDEV)
+_NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 
 class InUseError(ValueError):
@@ -74,11 +75,13 @@ def replacement(scratch: Path, path: Path) -> Iterator[BinaryIO]:
 
 
 def write_folder(folder: Path, files: Mapping[str, Content], known: Iterable[str]) -> None:
-    """Write files into a folder, all of them in one step, and remove other ``known`` ones.
+    """Write files into a folder, all of them or none, and remove other ``known`` ones.
 
-    A new folder takes the place of the old one, with all else that was in it. Where that cannot be
+    The old folder is renamed, a new one takes its name, and all else that was in the old one is
+    kept. A process that is killed between the two renames leaves no folder of that name, and the
+    next call for a target beside it finishes what is left to do. Where a folder cannot be renamed
     (the current folder, a mount point, a parent that cannot be written), files are moved one by
-    one after all are on disk, and if that is interrupted, the next call finishes it.
+    one after all are on disk, and if that is interrupted, the next call finishes it, too.
 
     Examples
     --------
@@ -93,18 +96,19 @@ def write_folder(folder: Path, files: Mapping[str, Content], known: Iterable[str
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(folder) as scratch:
-            _write_all(scratch / _NEW, files)
-            os.rename(scratch / _NEW, folder)
-            _sync_folder(folder.parent)
-        return
+            if not folder.exists():  # else a killed process has left it, and it is back
+                _write_all(scratch / _NEW, files)
+                os.rename(scratch / _NEW, folder)
+                _sync_folder(folder.parent)
+                return
     with scratch_folder(folder / _NEW):
         pass  # finishes what a killed process has left inside
-    if not _exchange_folder(folder, files, known):
+    if not _replace_folder(folder, files, known):
         _move_into(folder, files, known)
 
 
-def _exchange_folder(folder: Path, files: Mapping[str, Content], known: list[str]) -> bool:
-    """Exchange a folder for a new one; return False where that is not possible."""
+def _replace_folder(folder: Path, files: Mapping[str, Content], known: list[str]) -> bool:
+    """Put a new folder in the place of one; return False where that is not possible."""
     here = Path.cwd()
     parent_free = os.access(folder.parent, os.W_OK | os.X_OK)
     if here.is_relative_to(folder) or os.path.ismount(folder) or not parent_free:
@@ -113,20 +117,26 @@ def _exchange_folder(folder: Path, files: Mapping[str, Content], known: list[str
         new = scratch / _NEW
         _write_all(new, files)
         os.chmod(new, stat.S_IMODE(folder.stat().st_mode))
-        for entry in os.scandir(folder):
-            # All else stays visible throughout; folders cannot be linked and are moved afterwards.
-            if entry.name not in known and entry.is_file(follow_symlinks=False):
-                os.link(entry.path, new / entry.name)
+        # All else comes with the new folder; folders cannot be linked and are moved afterwards.
+        others = [entry for entry in os.scandir(folder) if entry.name not in known]
+        try:
+            for entry in others:
+                if entry.is_file(follow_symlinks=False):
+                    os.link(entry.path, new / entry.name)
+        except OSError as error:
+            if error.errno in _NO_LINK:
+                return False
+            raise
         _write(scratch / f"{_PLAN}.part", json.dumps([folder.name, known]).encode())
         os.rename(scratch / f"{_PLAN}.part", scratch / _PLAN)
         _sync_folder(scratch)
         try:
-            _exchange(new, folder)
+            os.rename(folder, scratch / _OLD)
         except OSError as error:
-            if error.errno in _NO_EXCHANGE:
+            if error.errno in _NO_RENAME:
                 return False
             raise
-        _sync_folder(folder.parent)
+        _finish_replacing(scratch)
     return True
 
 
@@ -215,7 +225,7 @@ def _remove_scratch(scratch: Path) -> None:
     if (scratch / _READY).exists():
         _finish_moves(scratch)
     if (scratch / _PLAN).exists():
-        _finish_exchange(scratch)
+        _finish_replacing(scratch)
     # The lock goes last: without it, only an empty folder is taken for one of ours.
     for path in sorted(scratch.iterdir()):
         if path.is_dir():
@@ -238,18 +248,18 @@ def _finish_moves(scratch: Path) -> None:
     (scratch / _READY).rmdir()
 
 
-def _finish_exchange(scratch: Path) -> None:
-    """Move what is no result from the folder that was replaced into the new one.
-
-    If the folders were not exchanged, then all that is in the first is results, or is in both.
-    """
+def _finish_replacing(scratch: Path) -> None:
+    """Put the new folder in its place, and move what is no result from the old one into it."""
     name, known = json.loads((scratch / _PLAN).read_bytes())
-    folder = scratch.parent / name
-    folder.mkdir(exist_ok=True)  # somebody may have removed the results meanwhile
-    for path in sorted((scratch / _NEW).iterdir()):
-        target = folder / path.name
-        if path.name not in known and not os.path.lexists(target):
-            os.rename(path, target)
+    folder, old, new = scratch.parent / name, scratch / _OLD, scratch / _NEW
+    if old.exists():  # else the old folder is where it was
+        if new.exists() and not folder.exists():
+            os.rename(new, folder)
+        folder.mkdir(exist_ok=True)  # somebody may have removed the results meanwhile
+        _sync_folder(scratch.parent)
+        for path in sorted(old.iterdir()):
+            if path.name not in known and not os.path.lexists(folder / path.name):
+                os.rename(path, folder / path.name)
     (scratch / _PLAN).unlink()
 
 
@@ -275,18 +285,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _exchange(one: Path, other: Path) -> None:
-    """Exchange two names of folders in one step."""
-    names, at_cwd, swap = (os.fsencode(one), os.fsencode(other)), -100, 2
-    libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
-    if hasattr(libc, "renameat2"):  # Linux
-        failed = libc.renameat2(at_cwd, names[0], at_cwd, names[1], swap)
-    elif hasattr(libc, "renamex_np"):  # macOS
-        failed = libc.renamex_np(*names, swap)
-    else:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if failed:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,16 +20,62 @@ SINGLE_SPANS = (1e-12, 1e12)
 FAR = 1e6
 
 
-def validate_numbers(estimator: Any, X: Any, **options: Any) -> Any:
+def validate_numbers(estimator: Any, X: Any, *, allow_nan: bool = False, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data`` for numbers in the form that kernels take.
 
-    An error names a cell that is no number; cells that are not finite are left to ``check_finite``.
+    An error names a cell that is no number, or is not finite unless ``allow_nan``.
     """
     kinds = [np.float64, np.float32]
     with naming_text(X):
-        return validate_data(
+        checked = validate_data(
             estimator, X, dtype=kinds, order="C", ensure_all_finite=False, **options
         )
+    if not allow_nan:
+        check_finite(checked, X)
+    return checked
+
+
+def check_finite(X: Any, given: Any = None) -> None:
+    """Raise a ValueError that names the first missing or infinite cell by row and column.
+
+    Examples
+    --------
+    >>> check_finite(np.array([[1.0, np.nan]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: X contains NaN: row 0, column 1 (1 such in all)
+    """
+    # A sum is finite unless something in it is not, or it overflows: then the search finds nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    values = X.data if sp.issparse(X) else X
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
+        return
+    value = values[tuple(bad[0])]
+    if sp.issparse(X):
+        row, column = np.searchsorted(X.indptr, bad[0, 0], side="right") - 1, X.indices[bad[0, 0]]
+    else:
+        row, column = bad[0]
+    what, name = "NaN" if np.isnan(value) else "infinity", column_name(given, int(column))
+    raise ValueError(f"X contains {what}: row {row}, column {name} ({len(bad)} such in all)")
+
+
+def column_name(X: Any, column: int) -> str:
+    """Return how errors name a column: by its name in a data frame, else by its position.
+
+    Names that are not text count for nothing, as in scikit-learn.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_name(pd.DataFrame({"age": [1.0]}), 0), column_name([[1.0]], 0)
+    ("'age'", '0')
+    """
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    name = None if names is None else names[column]
+    return repr(name) if isinstance(name, str) else str(column)
 
 
 def check_span(X: np.ndarray) -> np.ndarray:
@@ -77,6 +124,26 @@ def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
     return (A - middle, B - middle) if is_far else (A, B)
 
 
+def check_column_names(X: Any) -> None:
+    """Raise a ValueError if two columns of a data frame have one name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_column_names(pd.DataFrame([[1.0, 2.0]], columns=["age", "age"]))
+    Traceback (most recent call last):
+        ...
+    ValueError: X has 2 columns named 'age'
+    """
+    if not hasattr(X, "shape"):
+        return
+    # Of several NaN, none equals another; all look alike.
+    names = [repr(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"X has {count} columns named {name}")
+
+
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
     """Turn the error of a table whose cells are not all numbers into one that says where.
@@ -97,7 +164,7 @@ def naming_text(X: Any) -> Iterator[None]:
         if found is None:
             raise
         row, column, value, reason = found
-        cell = f"row {row}, column {column!r} is {value!r}"
+        cell = f"row {row}, column {column_name(X, column)} is {value!r}"
         if isinstance(value, str | bytes):
             raise ValueError(f"X holds text: {cell}") from error
         raise TypeError(f"X holds a {type(value).__name__}: {cell}; {reason}") from error
@@ -109,10 +176,12 @@ def _refuse_other_things(X: Any) -> None:
         return
     if X is None or isinstance(X, str | bytes | dict):
         raise ValueError(f"X must be a table of rows and columns; got a {type(X).__name__}")
+    check_column_names(X)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        for column, dtype in enumerate(X.dtypes):
             if _is_of_time(dtype):
-                raise TypeError(f"X holds dates, not numbers: column {name!r} is {dtype}")
+                name = column_name(X, column)
+                raise TypeError(f"X holds dates, not numbers: column {name} is {dtype}")
     elif _is_of_time(getattr(X, "dtype", None)):
         raise TypeError(f"X holds dates, not numbers: its cells are {X.dtype}")
 
@@ -124,7 +193,7 @@ def _is_of_time(dtype: Any) -> bool:
     return getattr(dtype, "kind", None) in ("m", "M")
 
 
-def _first_bad_cell(X: Any) -> tuple[int, Any, Any, str] | None:
+def _first_bad_cell(X: Any) -> tuple[int, int, Any, str] | None:
     """Return the row, the column and the value of the first cell that is no number, and why."""
     if sp.issparse(X):
         return None
@@ -134,13 +203,12 @@ def _first_bad_cell(X: Any) -> tuple[int, Any, Any, str] | None:
         return None
     if cells.ndim != 2:
         return None
-    names = list(getattr(X, "columns", range(cells.shape[1])))
     for row, values in enumerate(cells):
-        for name, value in zip(names, values, strict=True):
+        for column, value in enumerate(values):
             if isinstance(value, complex):  # scikit-learn refuses it in a line of its own
                 return None
             if value is not None and (reason := _why_no_number(value)):
-                return row, name, value, reason
+                return row, column, value, reason
     return None
 
 

@@ -31,7 +31,6 @@ from countless.auto.candidates import (
 from countless.auto.choice import Comparison, agreement, compare, conditional_entropy, confidence
 from countless.auto.merged import leading_components, neighbor_links
 from countless.auto.tables import MixedTable, is_graph, mixed_table
-from countless.hard.checks import check_finite
 from countless.hard.dp_means import DPMeans
 from countless.hard.graph.estimator import GraphDPMeans
 from countless.hard.parameters import is_number
@@ -167,7 +166,6 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self._mixed = table is not None
         if table is None:
             X = validate_numbers(self, X, reset=True, ensure_min_samples=2)
-            check_finite(X)
         else:
             validate_data(self, X, reset=True, skip_check_array=True)
         families = self._families(FAMILIES if table is None else MIXED_FAMILIES)

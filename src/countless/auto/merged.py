@@ -22,7 +22,6 @@ from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers
 from countless.auto.separation import separation
 from countless.bayes.mixture import DPMixture
-from countless.hard.checks import check_finite
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 
 # Neighbours of each row in the graph that says which clusters are neighbours.
@@ -119,7 +118,6 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         if not isinstance(self.merge, bool):
             raise ValueError(f"merge must be True or False; got {self.merge!r}")
         X = validate_numbers(self, X, reset=True, ensure_min_samples=2)
-        check_finite(X)
         return self.take(self.fit_mixture(X), X, neighbor_links(X, self.n_jobs))
 
     def fit_mixture(self, X: np.ndarray) -> MergedMixture:
@@ -149,7 +147,6 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         """Return the cluster of the likeliest component for each row of X."""
         check_is_fitted(self, "groups_")
         X = validate_numbers(self, X, reset=False)
-        check_finite(X)
         return self.groups_[self.mixture_.predict(self._project(X))]
 
     def _project(self, X: np.ndarray) -> np.ndarray:

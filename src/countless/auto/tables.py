@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from countless._numbers import check_column_names
 from countless.bayes.mixture import DPMixture
 from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
 
@@ -47,8 +48,8 @@ class MixedTable(NamedTuple):
 
 def _shuffled(table: nw.DataFrame, random: np.random.Generator) -> nw.DataFrame:
     """Return a table with every column in an order of its own."""
-    columns = [table[name][random.permutation(len(table))] for name in table.columns]
-    return table.with_columns(*columns)
+    shuffled = [column[random.permutation(len(table))] for column in table.iter_columns()]
+    return table.with_columns(*shuffled)
 
 
 def _log_joint(table: Any) -> float:
@@ -75,6 +76,7 @@ def is_graph(X: Any) -> bool:
 
 def mixed_table(X: Any) -> MixedTable | None:
     """Return a data frame whose columns are not all numbers without gaps; None for others."""
+    check_column_names(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None

@@ -18,9 +18,9 @@ from countless.bayes.gibbs import parameters_of
 from countless.bayes.point_estimate import LOSSES
 from countless.bayes.posterior import Posterior
 from countless.bayes.predictive import Mixture, Packed, pack, unpack
+from countless.bayes.table import tag_table
 from countless.hard.parameters import check_counts, check_flags
-from countless.models import BoundModel, Categorical, Columns, Gaussian, Multinomial
-from countless.models.named import MODELS
+from countless.models import BoundModel
 from countless.models.saved import pack_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
@@ -107,9 +107,7 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        model = MODELS.get(self.model) if isinstance(self.model, str) else type(self.model)
-        tags.input_tags.allow_nan = model not in (Gaussian, Multinomial)
-        tags.input_tags.categorical = model in (Categorical, Columns)
+        tag_table(tags, self.model)
         return tags
 
 

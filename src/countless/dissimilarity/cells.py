@@ -13,6 +13,8 @@ import narwhals as nw
 import numpy as np
 from scipy.sparse import issparse
 
+from countless._numbers import check_column_names
+
 NUMERIC, ORDINAL, CATEGORICAL = "numeric", "ordinal", "categorical"
 
 
@@ -87,6 +89,7 @@ def _columns_of(X: Any) -> list[Column]:
         raise ValueError("X is sparse, where this metric takes a table: give X.toarray()")
     if isinstance(X, list) and X and isinstance(X[0], Column):
         return list(X)
+    check_column_names(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
 
@@ -145,7 +148,9 @@ def _is_gap(value: Any) -> bool:
 
 def _from_frame(frame: nw.DataFrame) -> list[Column]:
     columns = []
-    for name in frame.columns:
+    for place, name in enumerate(frame.columns):
+        if not isinstance(name, str | int):
+            raise ValueError(f"column {place} of X has the name {name!r}; names must be text")
         series = frame.get_column(name)
         kind = series.dtype
         if kind.is_numeric():

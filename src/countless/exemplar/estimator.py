@@ -45,7 +45,7 @@ from countless.exemplar.similarity import (
     sparse_edges,
 )
 from countless.exemplar.weights import check_prior, weights_of
-from countless.hard.checks import check_finite, without_repeats
+from countless.hard.checks import without_repeats
 from countless.hard.parameters import check_counts, check_flags, is_auto
 from countless.kernels.edges import Edges
 
@@ -308,7 +308,6 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _check_rows(self, X, *, reset: bool):
         X = validate_numbers(self, X, reset=reset, accept_sparse="csr")
-        check_finite(X)
         if reset and isinstance(X, np.ndarray) and not self._is("precomputed"):
             X = check_span(X)
         if reset and self._is("precomputed") and X.shape[0] != X.shape[1]:

@@ -1,11 +1,19 @@
-"""Compiled kernels that were kept for the next process, and when they must not be used."""
+"""Compiled kernels that are kept for the next process, where, and when they must not be used."""
 
+import atexit
 import hashlib
+import logging
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
+from numba import config
 from numba.core.caching import FunctionCache
 
 _STAMP = "countless-kernels.sha256"
+
+logger = logging.getLogger("countless")
 
 
 def forget_stale_kernels() -> None:
@@ -15,8 +23,28 @@ def forget_stale_kernels() -> None:
     with what it was compiled with, and read arrays at places where they no longer are.
     """
     here = Path(__file__)
-    kept = Path(FunctionCache(forget_stale_kernels).cache_path)
-    forget_if_changed(sorted(here.parent.glob("*.py")), kept)
+    try:
+        kept = FunctionCache(forget_stale_kernels).cache_path
+    except RuntimeError:  # numba can write neither beside the sources nor into a folder of the user
+        use_temporary_cache()
+        kept = FunctionCache(forget_stale_kernels).cache_path
+    forget_if_changed(sorted(here.parent.glob("*.py")), Path(kept))
+
+
+def use_temporary_cache() -> None:
+    """Have numba keep compiled code in a new temporary folder, until this process ends.
+
+    The name of the folder is random: numba runs what it finds in its cache, and others may write
+    where temporary folders are.
+    """
+    folder = tempfile.mkdtemp(prefix="countless-numba-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    logger.warning(
+        "no folder can be written in which compiled code is kept: it is in %s until this process "
+        "ends, and the next one compiles again; NUMBA_CACHE_DIR names a folder that can",
+        folder,
+    )
 
 
 def forget_if_changed(sources: list[Path], kept: Path) -> None:
@@ -29,4 +57,6 @@ def forget_if_changed(sources: list[Path], kept: Path) -> None:
         return
     for index in kept.glob("*.nbi"):
         index.unlink(missing_ok=True)  # another process may be doing the same
-    stamp.write_text(digest.hexdigest())
+    part = stamp.with_suffix(f".{os.getpid()}")
+    part.write_text(digest.hexdigest())
+    os.replace(part, stamp)  # nobody reads a half of it

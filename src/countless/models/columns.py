@@ -45,6 +45,8 @@ class Columns(Model):
     -14.52
     """
 
+    categorical = True
+
     def __init__(self, models=None):
         self.models = models
 

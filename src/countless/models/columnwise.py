@@ -205,6 +205,8 @@ class Categorical(ColumnModel):
     -2.485
     """
 
+    categorical = True
+
     def __init__(self, concentration=None, levels=None):
         self.concentration = concentration
         self.levels = levels

@@ -64,6 +64,8 @@ class Gaussian(Model):
     -20.51
     """
 
+    allow_nan = False
+
     def __init__(self, mean=None, strength=None, freedom=None, scale=None):
         self.mean = mean
         self.strength = strength

@@ -33,6 +33,8 @@ class Multinomial(Model):
     -2.303
     """
 
+    allow_nan = False
+
     def __init__(self, concentration=None):
         self.concentration = concentration
 

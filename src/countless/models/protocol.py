@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,6 +28,10 @@ SETS_AT_ONCE = 64
 
 class Model(BaseEstimator, ABC):
     """What one cluster looks like; a parameter that is None is set from the data."""
+
+    # As scikit-learn's input tags: whether cells may be missing, and whether they may be text.
+    allow_nan: ClassVar[bool] = True
+    categorical: ClassVar[bool] = False
 
     @abstractmethod
     def bind(self, X: Any) -> BoundModel:

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_column_names, check_span, validate_numbers
 from countless.dissimilarity.pairs import METRICS, Measure
-from countless.hard.checks import check_finite
 from countless.hard.parameters import check_counts, is_number
 from countless.hard.penalty import PenaltyPath
 from countless.tree.gap import judged
@@ -154,10 +153,10 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
     def _check_rows(self, X, *, reset: bool) -> Any:
         """Return rows as the metric takes them: numbers, or a table as it is."""
         if self.metric in ("mixed", "hamming"):
+            check_column_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         X = validate_numbers(self, X, reset=reset)
-        check_finite(X)
         return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:

@@ -21,9 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._threads import count_threads, one_library_thread
-from countless.bayes.table import check_table
+from countless.bayes.table import check_table, tag_table
 from countless.hard.parameters import check_counts, check_flags, is_number
-from countless.models import Gaussian, Multinomial
 from countless.models.named import as_model
 from countless.models.protocol import BoundModel, Model
 from countless.models.saved import pack_model
@@ -288,5 +287,5 @@ class BayesianHierarchicalClustering(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = not isinstance(as_model(self.model), Gaussian | Multinomial)
+        tag_table(tags, self.model)
         return tags

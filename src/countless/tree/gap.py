@@ -20,9 +20,9 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_array
 
+from countless._numbers import check_finite
 from countless._threads import one_library_thread
 from countless.hard.axes import Axes
-from countless.hard.checks import check_finite
 from countless.hard.levels import Figures
 from countless.hard.null_reference import (
     MOST_LEVELS,
@@ -146,8 +146,8 @@ def cut_gap(
 
     if X is None:
         return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow), method)
-    X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    check_finite(X)
+    given, X = X, check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    check_finite(X, given)
     if len(X) != n_rows:
         raise ValueError(f"the tree has {n_rows} rows, and X has {len(X)}")
     known = metric == "precomputed"

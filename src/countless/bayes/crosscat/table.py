@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from countless._numbers import check_column_names
 from countless.dissimilarity.cells import read_columns
 
 
@@ -40,7 +41,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     if isinstance(X, Table):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
-    frame = nw.from_native(_without_twins(X), eager_only=True, pass_through=True)
+    check_column_names(X)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame) or _holds_words(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     else:
@@ -103,15 +105,6 @@ def holds_truth_values(cells: np.ndarray) -> bool:
     if cells.dtype != object:
         return cells.dtype == bool
     return any(isinstance(cell, bool | np.bool_) for cell in cells)
-
-
-def _without_twins(X: Any) -> Any:
-    """Return X, or say which name two of its columns have."""
-    names = list(getattr(X, "columns", ()))
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"X has {names.count(name)} columns named {name!r}")
-    return X
 
 
 def _holds_words(X: Any) -> bool:

@@ -32,7 +32,6 @@ from countless._compat import (
 )
 from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers
-from countless.hard.checks import check_finite
 from countless.hard.graph.corners import starts_at
 from countless.hard.graph.input import (
     CUTS,
@@ -256,7 +255,6 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self._check_parameters()
         self.__dict__.pop("path_", None)  # another fit's
         X = validate_numbers(self, as_matrix(X, self.symmetrize), accept_sparse="csr")
-        check_finite(X)
         links = check_links(X, self.symmetrize)
         weight = check_node_weight(node_weight, links.shape[0], self.cut)
         graph, linked = build_graph(links, self.cut, weight)

@@ -28,7 +28,6 @@ from countless._compat import (
 )
 from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers
-from countless.hard.checks import check_finite
 from countless.hard.dp_means import dp_means
 from countless.hard.hdp.algorithm2 import SharedClustering, algorithm2
 from countless.hard.hdp.choice import assign_groups
@@ -323,7 +322,6 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         table = find_table(X)
         if table is None:
             X = validate_numbers(self, X, reset=reset)
-            check_finite(X)
             yield X
             return
         with scratch_folder() as folder:

@@ -16,7 +16,7 @@ from countless._compat import CallbackSupportMixin
 from countless._labels import number_by_appearance
 from countless._numbers import check_span, validate_numbers
 from countless._threads import open_threads, steps
-from countless.hard.checks import check_finite, without_repeats
+from countless.hard.checks import without_repeats
 from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
 from countless.hard.kernel.clusters import KernelClustering
 from countless.hard.kernel.matrix import (
@@ -94,7 +94,6 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_rows(self, X, *, reset: bool):
         sparse = False if self._is_precomputed() else "csr"
         X = validate_numbers(self, X, reset=reset, accept_sparse=sparse)
-        check_finite(X)
         if reset and isinstance(X, np.ndarray) and not self._is_precomputed():
             X = check_span(X)
         return without_repeats(X)

@@ -26,7 +26,7 @@ from countless._compat import CallbackSupportMixin, report_passes, with_callback
 from countless._labels import number_by_appearance
 from countless._numbers import check_span, validate_numbers
 from countless._threads import one_library_thread
-from countless.hard.checks import check_finite, without_repeats
+from countless.hard.checks import without_repeats
 from countless.hard.parameters import check_counts, check_penalties
 from countless.hard.penalty import PenaltyPath, penalty_path
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
@@ -352,7 +352,6 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_rows(self, X, *, reset: bool):
         least = 2 if reset else 1
         X = validate_numbers(self, X, reset=reset, accept_sparse="csr", ensure_min_samples=least)
-        check_finite(X)
         if reset and isinstance(X, np.ndarray) and self.kernel not in (NEIGHBORS, "precomputed"):
             X = check_span(X)
         return without_repeats(X)
