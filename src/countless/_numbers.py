@@ -45,7 +45,9 @@ def check_span(X: np.ndarray) -> np.ndarray:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         span = float(np.max(X.max(axis=0).astype(np.float64) - X.min(axis=0), initial=0.0))
-    if np.isnan(span) or span == 0.0:
+        if not np.isfinite(X.size * np.square(span)):
+            raise ValueError("X has values so large that their squares overflow; scale it down")
+    if span == 0.0:
         return X
     if span < SMALLEST_SPAN:
         raise ValueError(
@@ -70,11 +72,23 @@ def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
     """
     if sp.issparse(A) or sp.issparse(B):
         return A, B
-    middle = np.median(B, axis=0)
-    spread = np.median(np.square(B - middle).sum(axis=1))
+    origin = origin_of(B)
+    return (A - origin, B - origin) if origin.any() else (A, B)
+
+
+def origin_of(X: np.ndarray) -> np.ndarray:
+    """Return the medians of columns if rows are far from 0, else zeros.
+
+    Examples
+    --------
+    >>> origin_of(np.array([[1e9], [1e9 + 1], [1e9 + 2]])), origin_of(np.array([[1.0], [2.0]]))
+    (array([1.e+09]), array([0.]))
+    """
+    middle = np.median(X, axis=0)
+    spread = np.median(np.square(X - middle).sum(axis=1))
     with np.errstate(over="ignore"):  # an overflow is far
         is_far = np.square(middle).sum() > FAR * spread
-    return (A - middle, B - middle) if is_far else (A, B)
+    return middle if is_far else np.zeros_like(middle)
 
 
 @contextmanager

@@ -117,7 +117,8 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if callable(self.kernel):
             return KernelFunction(self.kernel, self.kernel_params or {})
         parameters = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        return KernelFunction(self.kernel, parameters | (self.kernel_params or {}))
+        parameters |= self.kernel_params or {}
+        return KernelFunction(self.kernel, parameters, only_distances=True)
 
     def _clouds(self, weight: np.ndarray) -> KernelClouds | None:
         """Return what tells how structureless rows look through the kernel, if anything does."""
