@@ -59,6 +59,22 @@ def check_span(X: np.ndarray) -> np.ndarray:
     return X
 
 
+def in_reach(X: np.ndarray) -> np.ndarray:
+    """Return float32 cells as float64 where squares of a column leave the range of float32.
+
+    Examples
+    --------
+    >>> in_reach(np.array([[0.0], [1e-30]], dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if X.dtype != np.float32:
+        return X
+    largest = np.fmax.reduce(np.abs(X), axis=0)  # missing values left out
+    lowest, highest = SINGLE_SPANS
+    outside = (largest < lowest) & (largest > 0) | (largest > highest)
+    return X.astype(np.float64) if outside.any() else X
+
+
 def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
     """Return two tables, moved alike to where B is about 0 if it is far from there.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from countless._numbers import validate_numbers
+from countless._numbers import in_reach, validate_numbers
 from countless.hard.checks import check_finite
 from countless.models import Categorical, Columns, Gaussian, Model, Multinomial
 
@@ -19,4 +19,4 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
     X = validate_numbers(estimator, X, reset=reset)
     if isinstance(model, Gaussian | Multinomial):
         check_finite(X)
-    return X
+    return in_reach(X)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from countless._labels import number_by_appearance
 from countless.bayes.crosscat.table import read_table
+from countless.bayes.draws import equal_keys
 from countless.kernels.arrays import plain
 from countless.kernels.models_bundles import add_bundles
 from countless.models import (
@@ -69,6 +70,16 @@ class CellStatistics(NamedTuple):
         """Return the sums of each block, (n_row_parts, n_column_parts * width)."""
         n_parts = int(row_part.max()) + 1
         return self._sums(n_parts, row_part[self.row], self.column, column_part)
+
+    def equal_rows(self) -> np.ndarray:
+        """Return a number for each row that is the same for rows with the same cells."""
+        table = sp.csr_array((self.value + 1, (self.row, self.column)), self.shape)
+        table.sort_indices()
+        ends = zip(table.indptr[:-1], table.indptr[1:], strict=True)
+        return equal_keys(
+            table.indices[start:end].tobytes() + table.data[start:end].tobytes()
+            for start, end in ends
+        )
 
     def _sums(self, n_items, item, other, part) -> np.ndarray:
         sums = np.zeros((n_items, (int(part.max()) + 1) * self.statistics.shape[1]))
