@@ -28,7 +28,7 @@ from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_
 from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
 from countless.bayes.sampled import SampledMixture, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table
+from countless.bayes.table import check_table, refuse_singletons
 from countless.hard.hdp.estimator import HDPMeans
 from countless.hard.hdp.groups import Groups, check_groups, number_inside
 from countless.models import BoundModel
@@ -323,6 +323,7 @@ class HDPMixture(SampledMixture):
         """Keep the draws, and what follows from them."""
         self.posterior_ = posterior_of(draws, self.thin, concentrations_of)
         self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
+        refuse_singletons(bound, self.labels_)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         model = bound.with_hyper(best.hyper)

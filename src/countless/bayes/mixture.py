@@ -30,7 +30,7 @@ from countless.bayes.predictive import (
 )
 from countless.bayes.sampled import SampledMixture, as_prior, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table
+from countless.bayes.table import check_table, refuse_singletons
 from countless.models import BoundModel
 from countless.models.named import as_model
 from countless.priors import PartitionPrior
@@ -353,6 +353,7 @@ class DPMixture(SampledMixture):
             self.labels_ = number_by_appearance(draws[0][0].labels)[1]
         else:
             self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
+        refuse_singletons(bound, self.labels_)
         self.n_clusters_ = int(self.labels_.max()) + 1
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)

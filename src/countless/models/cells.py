@@ -10,7 +10,7 @@ import numpy as np
 
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import FIXED, NUMBER
-from countless.models.checks import columns_of, means_and_variances
+from countless.models.checks import cluster_share, columns_of, means_and_variances
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers
 from countless.models.protocol import BoundModel, Model
@@ -35,15 +35,19 @@ class ColumnModel(Model, ABC):
         """Return a column as floats, gaps as NaN, or say which cell is wrong."""
 
     @abstractmethod
-    def blocks(self, values: Sequence[np.ndarray], columns: Sequence[int]) -> list[Block]:
-        """Return the blocks that model these columns of a table."""
+    def blocks(
+        self, values: Sequence[np.ndarray], columns: Sequence[int], share: float
+    ) -> list[Block]:
+        """Return the blocks that model these columns of a table.
+
+        Clusters of numbers are expected to have this share of the variance of a column.
+        """
 
     def bind(self, X: Any) -> BoundCells:
         """Return the model of the columns of ``X``, all hyperparameters set."""
         columns = columns_of(X)
-        return bind_blocks(
-            [(self, block) for block in self.blocks(columns, range(len(columns)))], columns
-        )
+        blocks = self.blocks(columns, range(len(columns)), cluster_share(columns))
+        return bind_blocks([(self, block) for block in blocks], columns)
 
 
 def bind_blocks(

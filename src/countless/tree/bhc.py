@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._threads import count_threads, one_library_thread
-from countless.bayes.table import check_table
+from countless.bayes.table import check_table, refuse_singletons
 from countless.hard.parameters import check_counts, check_flags, is_number
 from countless.models import Gaussian, Multinomial
 from countless.models.named import as_model
@@ -258,6 +258,7 @@ class BayesianHierarchicalClustering(
         tops = cut(tree.children, log_odds)[: tree.n_leaves]
         _, self.labels_ = number_by_appearance(tops[leaf_labels])
         self.leaf_labels_ = leaf_labels
+        refuse_singletons(fit.best.model, self.labels_)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.log_evidence_ = fit.best.evaluation.log_evidence
         self.alpha_ = fit.best.alpha
