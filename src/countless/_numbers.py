@@ -12,6 +12,8 @@ from sklearn.utils.validation import validate_data
 
 # Squares of smaller differences lose digits.
 SMALLEST_SPAN = 1e-152
+# Squares of larger sums overflow.
+LARGEST_TOTAL = 1e150
 # Squares of differences between these, and their sums over a table, fit into float32.
 SINGLE_SPANS = (1e-12, 1e12)
 # Rows whose squares are so many times those of their differences are moved to 0; other rows are
@@ -57,6 +59,29 @@ def check_span(X: np.ndarray) -> np.ndarray:
     if X.dtype == np.float32 and not lowest <= span <= highest:
         return X.astype(np.float64)
     return X
+
+
+def check_entries_span(matrix: Any, what: str) -> None:
+    """Raise a ValueError if squares of the entries of a matrix would underflow or overflow.
+
+    Examples
+    --------
+    >>> check_entries_span(np.array([[0.0, 1e-300]]), "precomputed distances")
+    Traceback (most recent call last):
+        ...
+    ValueError: precomputed distances are at most 1e-300, and squares of that underflow; scale them
+    up
+    """
+    values = matrix.data if sp.issparse(matrix) else matrix
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if 0 < largest < SMALLEST_SPAN:
+        raise ValueError(
+            f"{what} are at most {largest:g}, and squares of that underflow; scale them up"
+        )
+    if largest * values.size > LARGEST_TOTAL:
+        raise ValueError(
+            f"{what} are up to {largest:g}, and squares of their sums overflow; scale them down"
+        )
 
 
 def in_reach(X: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_
 from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
 from countless.bayes.sampled import SampledMixture, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table, refuse_singletons
+from countless.bayes.table import check_enough_rows, check_table
 from countless.hard.hdp.estimator import HDPMeans
 from countless.hard.hdp.groups import Groups, check_groups, number_inside
 from countless.models import BoundModel
@@ -183,6 +183,7 @@ class HDPMixture(SampledMixture):
         schedule, believed = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
         given = bound.rows(table)
         rows = bound.spread(given)
@@ -323,7 +324,6 @@ class HDPMixture(SampledMixture):
         """Keep the draws, and what follows from them."""
         self.posterior_ = posterior_of(draws, self.thin, concentrations_of)
         self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
-        refuse_singletons(bound, self.labels_)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         model = bound.with_hyper(best.hyper)

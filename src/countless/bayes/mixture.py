@@ -30,7 +30,7 @@ from countless.bayes.predictive import (
 )
 from countless.bayes.sampled import SampledMixture, as_prior, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table, refuse_singletons
+from countless.bayes.table import check_enough_rows, check_table
 from countless.models import BoundModel
 from countless.models.named import as_model
 from countless.priors import PartitionPrior
@@ -190,6 +190,7 @@ class DPMixture(SampledMixture):
         schedule = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
         given = bound.rows(table)
         rows = bound.spread(given)
@@ -353,7 +354,6 @@ class DPMixture(SampledMixture):
             self.labels_ = number_by_appearance(draws[0][0].labels)[1]
         else:
             self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
-        refuse_singletons(bound, self.labels_)
         self.n_clusters_ = int(self.labels_.max()) + 1
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)

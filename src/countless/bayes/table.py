@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import validate_data
 
 from countless._numbers import in_reach, validate_numbers
 from countless.hard.checks import check_finite
-from countless.models import BoundModel, Categorical, Columns, Gaussian, Model, Multinomial
-from countless.models.gaussian import BoundGaussian
+from countless.models import Categorical, Columns, Gaussian, Model, Multinomial
 
 
 def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
@@ -24,16 +22,16 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
     return in_reach(X)
 
 
-def refuse_singletons(model: BoundModel, labels: np.ndarray) -> None:
-    """Raise a ValueError if each of a few rows is a cluster, for want of rows.
+def check_enough_rows(model: Model, table: Any) -> None:
+    """Raise a ValueError where full covariances are to be learned from fewer rows than columns.
 
-    A full covariance has more parameters than few rows can show: that each row is alone says
-    nothing about them.
+    Few rows can be explained by a cluster each as well as by any other partition.
     """
-    n_rows, n_columns = len(labels), model.n_features
-    learned = isinstance(model, BoundGaussian) and len(model.rounded_columns())
-    if learned and 2 < n_rows < n_columns and len(np.unique(labels)) == n_rows:
+    if not isinstance(model, Gaussian) or model.scale is not None:
+        return
+    n_rows, n_columns = table.shape
+    if 1 < n_rows < n_columns:
         raise ValueError(
-            f"{n_rows} rows are too few for full covariances of {n_columns} columns: each would be "
-            "a cluster; use model='diagonal' or fewer columns"
+            f"X has {n_rows} rows and {n_columns} columns, too few rows for full covariances; "
+            "use model='diagonal' or fewer columns"
         )

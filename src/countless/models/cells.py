@@ -10,7 +10,7 @@ import numpy as np
 
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import FIXED, NUMBER
-from countless.models.checks import cluster_share, columns_of, means_and_variances
+from countless.models.checks import cluster_share, columns_of, is_constant, means_and_variances
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers
 from countless.models.protocol import BoundModel, Model
@@ -115,6 +115,15 @@ class BoundCells(BoundModel):
                     seen = ~np.isnan(rows[:, j])
                     table[seen, j] = block.levels[rows[seen, j].astype(np.intp)]
         return table
+
+    def spread(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows to fit; a number that does not vary says nothing, and is left out."""
+        spread = super().spread(rows)
+        for j in self.rounded_columns():
+            seen = rows[~np.isnan(rows[:, j]), j]
+            if len(seen) > 1 and is_constant(seen):
+                spread[:, j] = np.nan
+        return spread
 
     def rounded_columns(self) -> np.ndarray:
         """Return the columns of numbers whose variances are found from the rows."""

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless.dissimilarity.pairs import METRICS, Measure
 from countless.hard.checks import check_finite
 from countless.hard.parameters import check_counts, is_number
@@ -146,6 +146,8 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             return X
         X = validate_numbers(self, X, reset=reset)
         check_finite(X)
+        if reset and self.metric == "precomputed":
+            check_entries_span(X, "precomputed dissimilarities")
         return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:

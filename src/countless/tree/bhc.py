@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._threads import count_threads, one_library_thread
-from countless.bayes.table import check_table, refuse_singletons
+from countless.bayes.table import check_enough_rows, check_table
 from countless.hard.parameters import check_counts, check_flags, is_number
 from countless.models import Gaussian, Multinomial
 from countless.models.named import as_model
@@ -179,6 +179,7 @@ class BayesianHierarchicalClustering(
         """
         model = self._check_parameters()
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
         with one_library_thread(), report_passes(self, X) as on_pass:
             leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)
@@ -258,7 +259,6 @@ class BayesianHierarchicalClustering(
         tops = cut(tree.children, log_odds)[: tree.n_leaves]
         _, self.labels_ = number_by_appearance(tops[leaf_labels])
         self.leaf_labels_ = leaf_labels
-        refuse_singletons(fit.best.model, self.labels_)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.log_evidence_ = fit.best.evaluation.log_evidence
         self.alpha_ = fit.best.alpha

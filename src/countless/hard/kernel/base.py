@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin
 from countless._labels import number_by_appearance
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._threads import open_threads, steps
 from countless.hard.checks import check_finite, without_repeats
 from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
@@ -95,7 +95,9 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         sparse = False if self._is_precomputed() else "csr"
         X = validate_numbers(self, X, reset=reset, accept_sparse=sparse)
         check_finite(X)
-        if reset and isinstance(X, np.ndarray) and not self._is_precomputed():
+        if reset and self._is_precomputed():
+            check_entries_span(X, "the entries of a precomputed kernel")
+        elif reset and isinstance(X, np.ndarray):
             X = check_span(X)
         return without_repeats(X)
 
