@@ -14,6 +14,8 @@ from sklearn.utils.validation import validate_data
 SMALLEST_SPAN = 1e-152
 # Squares of larger sums overflow.
 LARGEST_TOTAL = 1e150
+# Smaller numbers have lost digits, and larger ones are infinite.
+RANGE = (np.finfo(np.float64).tiny, np.finfo(np.float64).max)
 # Squares of differences between these, and their sums over a table, fit into float32.
 SINGLE_SPANS = (1e-12, 1e12)
 # Rows whose squares are so many times those of their differences are moved to 0; other rows are
@@ -45,10 +47,16 @@ def check_span(X: np.ndarray) -> np.ndarray:
     >>> check_span(np.array([[0.0], [1e-30]], dtype=np.float32)).dtype
     dtype('float64')
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = float(np.max(X.max(axis=0).astype(np.float64) - X.min(axis=0), initial=0.0))
-        if not np.isfinite(X.size * np.square(span)):
-            raise ValueError("X has values so large that their squares overflow; scale it down")
+    with np.errstate(over="ignore"):
+        spans = X.max(axis=0).astype(np.float64) - X.min(axis=0)
+        column = int(np.argmax(spans))
+        span = float(spans[column])
+        overflows = not np.isfinite(X.size * np.square(span))
+    if overflows:
+        rows = sorted([int(X[:, column].argmin()), int(X[:, column].argmax())])
+        raise ValueError(
+            f"row {rows[0]} and row {rows[1]} are too far apart for float64: scale X down"
+        )
     if span == 0.0:
         return X
     if span < SMALLEST_SPAN:
@@ -61,8 +69,8 @@ def check_span(X: np.ndarray) -> np.ndarray:
     return X
 
 
-def check_entries_span(matrix: Any, what: str) -> None:
-    """Raise a ValueError if squares of the entries of a matrix would underflow or overflow.
+def check_entries_span(matrix: Any, what: str, *, squared: bool = True) -> None:
+    """Raise a ValueError if sums of a matrix's entries, or squares of them, leave the range.
 
     Examples
     --------
@@ -74,13 +82,15 @@ def check_entries_span(matrix: Any, what: str) -> None:
     """
     values = matrix.data if sp.issparse(matrix) else matrix
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if 0 < largest < SMALLEST_SPAN:
+    lowest, highest = (SMALLEST_SPAN, LARGEST_TOTAL) if squared else RANGE
+    of = "squares of " if squared else ""
+    if 0 < largest < lowest:
         raise ValueError(
-            f"{what} are at most {largest:g}, and squares of that underflow; scale them up"
+            f"{what} are at most {largest:g}, and {of}that underflow; scale them up"
         )
-    if largest * values.size > LARGEST_TOTAL:
+    if largest > highest / values.size:
         raise ValueError(
-            f"{what} are up to {largest:g}, and squares of their sums overflow; scale them down"
+            f"{what} are up to {largest:g}, and {of}their sums overflow; scale them down"
         )
 
 

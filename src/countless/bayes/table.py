@@ -25,12 +25,12 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
 def check_enough_rows(model: Model, table: Any) -> None:
     """Raise a ValueError where full covariances are to be learned from fewer rows than columns.
 
-    Few rows can be explained by a cluster each as well as by any other partition.
+    Few rows are explained by a cluster each as well as by any other partition. Two rows may be.
     """
     if not isinstance(model, Gaussian) or model.scale is not None:
         return
     n_rows, n_columns = table.shape
-    if 1 < n_rows < n_columns:
+    if 2 < n_rows < n_columns:
         raise ValueError(
             f"X has {n_rows} rows and {n_columns} columns, too few rows for full covariances; "
             "use model='diagonal' or fewer columns"

@@ -18,7 +18,7 @@ from countless.priors.hyper import slice_sample
 
 # A fitted hyperparameter is within so many standard deviations of the center of its prior.
 FARTHEST = 20.0
-# Spreads beyond this or its inverse, and centers farther from 0 in spreads, need units of their own.
+# Spreads beyond this or its inverse, and centers more spreads from 0, need units of their own.
 EXTREME = 1e6
 
 

@@ -147,7 +147,9 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         X = validate_numbers(self, X, reset=reset)
         check_finite(X)
         if reset and self.metric == "precomputed":
-            check_entries_span(X, "precomputed dissimilarities")
+            # Ward's linkage alone squares them.
+            squared = self.method == "ward"
+            check_entries_span(X, "precomputed dissimilarities", squared=squared)
         return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:
