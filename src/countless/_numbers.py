@@ -13,6 +13,10 @@ from sklearn.utils.validation import validate_data
 
 # Squares of smaller differences lose digits.
 SMALLEST_SPAN = 1e-152
+# Squares of larger sums overflow.
+LARGEST_TOTAL = 1e150
+# Smaller numbers have lost digits, and larger ones are infinite.
+RANGE = (np.finfo(np.float64).tiny, np.finfo(np.float64).max)
 # Squares of differences between these, and their sums over a table, fit into float32.
 SINGLE_SPANS = (1e-12, 1e12)
 # Rows whose squares are so many times those of their differences are moved to 0; other rows are
@@ -90,9 +94,17 @@ def check_span(X: np.ndarray) -> np.ndarray:
     >>> check_span(np.array([[0.0], [1e-30]], dtype=np.float32)).dtype
     dtype('float64')
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = float(np.max(X.max(axis=0).astype(np.float64) - X.min(axis=0), initial=0.0))
-    if np.isnan(span) or span == 0.0:
+    with np.errstate(over="ignore"):
+        spans = X.max(axis=0).astype(np.float64) - X.min(axis=0)
+        column = int(np.argmax(spans))
+        span = float(spans[column])
+        overflows = not np.isfinite(X.size * np.square(span))
+    if overflows:
+        rows = sorted([int(X[:, column].argmin()), int(X[:, column].argmax())])
+        raise ValueError(
+            f"row {rows[0]} and row {rows[1]} are too far apart for float64: scale X down"
+        )
+    if span == 0.0:
         return X
     if span < SMALLEST_SPAN:
         raise ValueError(
@@ -102,6 +114,45 @@ def check_span(X: np.ndarray) -> np.ndarray:
     if X.dtype == np.float32 and not lowest <= span <= highest:
         return X.astype(np.float64)
     return X
+
+
+def check_entries_span(matrix: Any, what: str, *, squared: bool = True) -> None:
+    """Raise a ValueError if sums of a matrix's entries, or squares of them, leave the range.
+
+    Examples
+    --------
+    >>> check_entries_span(np.array([[0.0, 1e-300]]), "precomputed distances")
+    Traceback (most recent call last):
+        ...
+    ValueError: precomputed distances are at most 1e-300, and squares of that underflow; scale them
+    up
+    """
+    values = matrix.data if sp.issparse(matrix) else matrix
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    lowest, highest = (SMALLEST_SPAN, LARGEST_TOTAL) if squared else RANGE
+    of = "squares of " if squared else ""
+    if 0 < largest < lowest:
+        raise ValueError(f"{what} are at most {largest:g}, and {of}that underflow; scale them up")
+    if largest > highest / values.size:
+        raise ValueError(
+            f"{what} are up to {largest:g}, and {of}their sums overflow; scale them down"
+        )
+
+
+def in_reach(X: np.ndarray) -> np.ndarray:
+    """Return float32 cells as float64 where squares of a column leave the range of float32.
+
+    Examples
+    --------
+    >>> in_reach(np.array([[0.0], [1e-30]], dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if X.dtype != np.float32:
+        return X
+    largest = np.fmax.reduce(np.abs(X), axis=0)  # missing values left out
+    lowest, highest = SINGLE_SPANS
+    outside = (largest < lowest) & (largest > 0) | (largest > highest)
+    return X.astype(np.float64) if outside.any() else X
 
 
 def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
@@ -117,11 +168,23 @@ def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
     """
     if sp.issparse(A) or sp.issparse(B):
         return A, B
-    middle = np.median(B, axis=0)
-    spread = np.median(np.square(B - middle).sum(axis=1))
+    origin = origin_of(B)
+    return (A - origin, B - origin) if origin.any() else (A, B)
+
+
+def origin_of(X: np.ndarray) -> np.ndarray:
+    """Return the medians of columns if rows are far from 0, else zeros.
+
+    Examples
+    --------
+    >>> origin_of(np.array([[1e9], [1e9 + 1], [1e9 + 2]])), origin_of(np.array([[1.0], [2.0]]))
+    (array([1.e+09]), array([0.]))
+    """
+    middle = np.median(X, axis=0)
+    spread = np.median(np.square(X - middle).sum(axis=1))
     with np.errstate(over="ignore"):  # an overflow is far
         is_far = np.square(middle).sum() > FAR * spread
-    return (A - middle, B - middle) if is_far else (A, B)
+    return middle if is_far else np.zeros_like(middle)
 
 
 def check_column_names(X: Any) -> None:

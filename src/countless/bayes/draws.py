@@ -1,6 +1,8 @@
-"""Draws of partitions in one form: clusters numbered alike, rows that no draw tells apart."""
+"""Draws of partitions in one form: clusters numbered alike, rows that nothing tells apart."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -50,3 +52,35 @@ def collapse(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         _, first, item_of = np.unique(mixed, return_index=True, return_inverse=True)
         if are_alike(draws, first[item_of]):
             return item_of, first
+
+
+def equal_rows(rows: np.ndarray) -> np.ndarray:
+    """Return a number for each row that is the same for rows with the same values.
+
+    Examples
+    --------
+    >>> equal_rows(np.array([[0.0, np.nan], [1.0, 2.0], [-0.0, np.nan]])).tolist()
+    [0, 1, 0]
+    """
+    return equal_keys(row.tobytes() for row in np.ascontiguousarray(rows) + 0.0)  # -0 is 0
+
+
+def equal_keys(keys: Iterable[bytes]) -> np.ndarray:
+    """Number keys by first appearance."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+def by_majority(labels: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Give rows of the same number the label that most of them have.
+
+    Examples
+    --------
+    >>> by_majority(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])).tolist()
+    [1, 1, 1, 2]
+    """
+    pairs, count = np.unique(np.column_stack([same, labels]), axis=0, return_counts=True)
+    order = np.lexsort((-pairs[:, 1], count))  # of equal counts, the lowest label comes last
+    chosen = np.empty(int(same.max()) + 1, dtype=labels.dtype)
+    chosen[pairs[order, 0]] = pairs[order, 1]
+    return chosen[same]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import OnPass, report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
+from countless.bayes.draws import equal_rows
 from countless.bayes.hdp_chain import SharedChain, SharedDraw, concentrations_of
 from countless.bayes.hdp_predict import (
     by_group,
@@ -27,7 +28,7 @@ from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_
 from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
 from countless.bayes.sampled import SampledMixture, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table
+from countless.bayes.table import check_enough_rows, check_table
 from countless.hard.hdp.estimator import HDPMeans
 from countless.hard.hdp.groups import Groups, check_groups, number_inside
 from countless.models import BoundModel
@@ -182,13 +183,16 @@ class HDPMixture(SampledMixture):
         schedule, believed = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
-        rows = bound.spread(bound.rows(table))
+        given = bound.rows(table)
+        rows = bound.spread(given)
         grouped = check_groups(groups, len(rows))
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
             draws = self._draw(bound, believed, rows, grouped, schedule, random, on_pass)
-        self._store(bound, believed, rows, grouped, draws, random)
+        same = equal_rows(np.column_stack([given, grouped.number]))
+        self._store(bound, believed, rows, same, grouped, draws, random)
         return self
 
     def fit_predict(self, X, y=None, groups=None):
@@ -312,13 +316,14 @@ class HDPMixture(SampledMixture):
         bound: BoundModel,
         believed: Believed,
         rows: np.ndarray,
+        same: np.ndarray,
         groups: Groups,
         draws: list[list[SharedDraw]],
         random: np.random.Generator,
     ) -> None:
         """Keep the draws, and what follows from them."""
         self.posterior_ = posterior_of(draws, self.thin, concentrations_of)
-        self.labels_ = self.posterior_.point_estimate(self.loss, random)
+        self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         model = bound.with_hyper(best.hyper)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless.bayes.chains import Schedule, run_chains
+from countless.bayes.draws import equal_rows
 from countless.bayes.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
 from countless.bayes.map_search import most_probable_partition
 from countless.bayes.particles import N_PARTICLES, Particle, Stream, start_stream, update_stream
@@ -29,7 +30,7 @@ from countless.bayes.predictive import (
 )
 from countless.bayes.sampled import SampledMixture, as_prior, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
-from countless.bayes.table import check_table
+from countless.bayes.table import check_enough_rows, check_table
 from countless.models import BoundModel
 from countless.models.named import as_model
 from countless.priors import PartitionPrior
@@ -189,15 +190,17 @@ class DPMixture(SampledMixture):
         schedule = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
-        rows = bound.spread(bound.rows(table))
+        given = bound.rows(table)
+        rows = bound.spread(given)
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
             if self.inference == "map":
                 draws = self._search(bound, rows, on_pass)
             else:
                 draws = self._draw(bound, rows, schedule, random, on_pass)
-        self._store(bound, rows, draws, random)
+        self._store(bound, rows, equal_rows(given), draws, random)
         return self
 
     def partial_fit(self, X, y=None):
@@ -341,6 +344,7 @@ class DPMixture(SampledMixture):
         self,
         bound: BoundModel,
         rows: np.ndarray,
+        same: np.ndarray,
         draws: list[list[Draw]],
         random: np.random.Generator,
     ) -> None:
@@ -349,7 +353,7 @@ class DPMixture(SampledMixture):
         if self.inference == "map":
             self.labels_ = number_by_appearance(draws[0][0].labels)[1]
         else:
-            self.labels_ = self.posterior_.point_estimate(self.loss, random)
+            self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
         self.n_clusters_ = int(self.labels_.max()) + 1
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from countless._labels import number_by_appearance
-from countless.bayes.draws import collapse
+from countless.bayes.draws import by_majority, collapse
 from countless.kernels.consensus import fill_tables, move_blocks, sum_tables
 from countless.priors.hyper import as_generator
 
@@ -67,7 +67,11 @@ class Tables(NamedTuple):
 
 
 def point_estimate(
-    draws: np.ndarray, loss: str = "vi", random_state: Any = None, assign: bool = True
+    draws: np.ndarray,
+    loss: str = "vi",
+    random_state: Any = None,
+    assign: bool = True,
+    same: np.ndarray | None = None,
 ) -> np.ndarray:
     """Search for the partition with the least expected loss over draws.
 
@@ -81,6 +85,8 @@ def point_estimate(
         Where the search starts from, and in which order rows are moved.
     assign : bool, default=True
         Whether rows that are best left alone, but are with others in most draws, get a cluster.
+    same : ndarray of shape (n_rows,), optional
+        Rows of the same number are equal, and get the label that most of them have.
 
     Returns
     -------
@@ -105,7 +111,8 @@ def point_estimate(
         _improve(evidence, tables, random)
     if assign:
         _assign_undecided(evidence, tables)
-    return number_by_appearance(tables.labels[item_of])[1]
+    labels = tables.labels[item_of]
+    return number_by_appearance(labels if same is None else by_majority(labels, same))[1]
 
 
 def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> float:

@@ -182,7 +182,11 @@ class Posterior:
         return share[row_of[:, None], column_of]
 
     def point_estimate(
-        self, loss: str = "vi", random_state: Any = None, assign: bool = True
+        self,
+        loss: str = "vi",
+        random_state: Any = None,
+        assign: bool = True,
+        same: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the partition that is expected to be nearest to the truth.
 
@@ -202,6 +206,8 @@ class Posterior:
             A row that no cluster has in half of the draws is best left alone, by a little. Unless
             most draws have it by itself as well, it gets the cluster where that costs least; False
             leaves it alone.
+        same : ndarray of shape (n_rows,), optional
+            Rows of the same number are equal, and get the label that most of them have.
 
         Returns
         -------
@@ -215,7 +221,7 @@ class Posterior:
         >>> posterior.point_estimate(random_state=0)
         array([0, 0, 1], dtype=int32)
         """
-        return point_estimate(self._draws(), loss, random_state, assign)
+        return point_estimate(self._draws(), loss, random_state, assign, same)
 
     def expected_loss(self, labels: ArrayLike, loss: str = "vi") -> float:
         """Return the mean distance of a partition from the draws.

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from countless._numbers import check_column_names, validate_numbers
-from countless.models import Model
+from countless._numbers import check_column_names, in_reach, validate_numbers
+from countless.models import Gaussian, Model
 from countless.models.named import MODELS
 
 
@@ -17,7 +17,22 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
         check_column_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
-    return validate_numbers(estimator, X, allow_nan=model.allow_nan, reset=reset)
+    return in_reach(validate_numbers(estimator, X, allow_nan=model.allow_nan, reset=reset))
+
+
+def check_enough_rows(model: Model, table: Any) -> None:
+    """Raise a ValueError where full covariances are to be learned from fewer rows than columns.
+
+    Few rows are explained by a cluster each as well as by any other partition. Two rows may be.
+    """
+    if not isinstance(model, Gaussian) or model.scale is not None:
+        return
+    n_rows, n_columns = table.shape
+    if 2 < n_rows < n_columns:
+        raise ValueError(
+            f"X has {n_rows} rows and {n_columns} columns, too few rows for full covariances; "
+            "use model='diagonal' or fewer columns"
+        )
 
 
 def tag_table(tags: Any, model: Any) -> None:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._threads import Each, open_threads, steps
 from countless.exemplar.clustering import Problem, improve, worth
 from countless.exemplar.max_product import Found, max_product
@@ -308,7 +308,9 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _check_rows(self, X, *, reset: bool):
         X = validate_numbers(self, X, reset=reset, accept_sparse="csr")
-        if reset and isinstance(X, np.ndarray) and not self._is("precomputed"):
+        if reset and self._is("precomputed"):
+            check_entries_span(X, "precomputed similarities")
+        elif reset and isinstance(X, np.ndarray):
             X = check_span(X)
         if reset and self._is("precomputed") and X.shape[0] != X.shape[1]:
             raise ValueError(

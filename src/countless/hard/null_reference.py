@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
+from countless._numbers import origin_of
 from countless.hard.axes import Axes, principal_axes
 from countless.hard.divergence import Divergence, get_divergence
 from countless.hard.levels import (
@@ -164,6 +165,8 @@ def clouds_like(
 def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
     """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values."""
     generator = np.random.default_rng(SEED)
+    origin = origin_of(sample)  # sums far from 0 are rounded, even those of a constant column
+    sample = sample - origin
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
@@ -172,9 +175,9 @@ def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
-        yield rows
+        yield rows + origin
     if discrete:
-        yield _any_values(sample, discrete, rows.shape, generator)
+        yield _any_values(sample, discrete, rows.shape, generator) + origin
 
 
 def _any_values(

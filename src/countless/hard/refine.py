@@ -225,10 +225,13 @@ class Refiner:
         return len(moved)
 
     def finish(self) -> float:
-        """Leave every row with the nearest of the final centers, and return the objective there."""
+        """Leave every row with the nearest of the final centers, and return the objective.
+
+        It is that of the means to the last digit: far from 0, stored centers are rounded.
+        """
         self.n_passes += 1
         self.nearest.settle_for_good()
-        return self.frame.objective(self.nearest.summary, self.penalty, self.nearest.centers)
+        return self.objective
 
     def _energies(self, clusters) -> float:
         weight, total = zip(*clusters, strict=True)

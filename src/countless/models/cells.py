@@ -10,7 +10,7 @@ import numpy as np
 
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import FIXED, NUMBER
-from countless.models.checks import columns_of, means_and_variances
+from countless.models.checks import cluster_share, columns_of, is_constant, means_and_variances
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers
 from countless.models.protocol import BoundModel, Model
@@ -35,15 +35,19 @@ class ColumnModel(Model, ABC):
         """Return a column as floats, gaps as NaN, or say which cell is wrong."""
 
     @abstractmethod
-    def blocks(self, values: Sequence[np.ndarray], columns: Sequence[int]) -> list[Block]:
-        """Return the blocks that model these columns of a table."""
+    def blocks(
+        self, values: Sequence[np.ndarray], columns: Sequence[int], share: float
+    ) -> list[Block]:
+        """Return the blocks that model these columns of a table.
+
+        Clusters of numbers are expected to have this share of the variance of a column.
+        """
 
     def bind(self, X: Any) -> BoundCells:
         """Return the model of the columns of ``X``, all hyperparameters set."""
         columns = columns_of(X)
-        return bind_blocks(
-            [(self, block) for block in self.blocks(columns, range(len(columns)))], columns
-        )
+        blocks = self.blocks(columns, range(len(columns)), cluster_share(columns))
+        return bind_blocks([(self, block) for block in blocks], columns)
 
 
 def bind_blocks(
@@ -111,6 +115,15 @@ class BoundCells(BoundModel):
                     seen = ~np.isnan(rows[:, j])
                     table[seen, j] = block.levels[rows[seen, j].astype(np.intp)]
         return table
+
+    def spread(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows to fit; a number that does not vary says nothing, and is left out."""
+        spread = super().spread(rows)
+        for j in self.rounded_columns():
+            seen = rows[~np.isnan(rows[:, j]), j]
+            if len(seen) > 1 and is_constant(seen):
+                spread[:, j] = np.nan
+        return spread
 
     def rounded_columns(self) -> np.ndarray:
         """Return the columns of numbers whose variances are found from the rows."""

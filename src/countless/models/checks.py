@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ LARGEST = 1e152
 LEAST_VARIANCE = 1e-280
 # Numbers that differ by this share of the largest differ by rounding errors.
 ROUNDING = 8 * np.finfo(np.float64).eps
+
+# The share of the variance of the data that a cluster is expected to have; and where there are
+# fewer rows than columns, as nothing then speaks against narrow clusters of one row each.
+SHARE, SHARE_OF_FEW = 0.1, 1.0
 
 
 class BadCell(ValueError):
@@ -137,6 +142,23 @@ def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 "scale it up"
             )
     return mean, variance
+
+
+def cluster_share(columns: Sequence[np.ndarray] | np.ndarray) -> float:
+    """Return the share of the variance of these columns that a cluster is expected to have.
+
+    Columns that do not vary say nothing, and do not count.
+    """
+    n_rows = len(columns[0])
+    few = n_rows < len(columns) and n_rows < sum(map(_varies, columns))
+    return SHARE_OF_FEW if few else SHARE
+
+
+def _varies(values: np.ndarray) -> bool:
+    """Tell whether a column of any kind has two different values; gaps are none."""
+    seen = (value for value in values.tolist() if value is not None and value == value)
+    first = next(seen, None)
+    return any(value != first for value in seen)
 
 
 def is_constant(values: np.ndarray) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from countless.models.cells import BoundCells, ColumnModel, bind_blocks
-from countless.models.checks import columns_of
+from countless.models.checks import cluster_share, columns_of
 from countless.models.columnwise import Bernoulli, Categorical, DiagonalGaussian, Poisson
 from countless.models.protocol import Model
 
@@ -54,10 +54,10 @@ class Columns(Model):
         """Return the model of the columns of ``X``, all hyperparameters set."""
         columns = columns_of(X)
         names = list(getattr(X, "columns", range(len(columns))))
-        parts = []
+        parts, share = [], cluster_share(columns)
         for j, given in enumerate(_given(self.models, names)):
             model = _usual(columns[j]) if given is None else _model(given, j)
-            for block in model.blocks(columns, [j]):
+            for block in model.blocks(columns, [j], share):
                 parts.append((model, block._replace(prefix=f"{j}:")))
         return bind_blocks(parts, columns)
 

@@ -12,7 +12,7 @@ import numpy as np
 from countless.models import checks
 from countless.models.cells import Block, ColumnModel
 from countless.models.families import Category, Count, Family, Fixed, Number
-from countless.models.gaussian import SHARE, STRENGTH
+from countless.models.gaussian import STRENGTH
 from countless.models.hyper import InverseGamma, make_hyper
 
 # A prior that is worth less than so many rows is as good as none, and rounding would eat it.
@@ -56,7 +56,7 @@ class DiagonalGaussian(ColumnModel):
         """Return a column as floats, gaps as NaN."""
         return checks.numbers(values, column)
 
-    def blocks(self, values, columns):
+    def blocks(self, values, columns, share):
         """Return the block that models these columns."""
         stacked = _stack(self, values, columns)
         mean, variance = checks.means_and_variances(stacked)
@@ -64,7 +64,7 @@ class DiagonalGaussian(ColumnModel):
             columns,
             strength=(self.strength, STRENGTH),
             shape=(self.shape, 2.0),
-            scale=(self.scale, SHARE * variance),
+            scale=(self.scale, share * variance),
         )
         center, center_free = _centers(self.mean, mean)
         value = np.column_stack([center, np.log(positive.values)])
@@ -111,7 +111,7 @@ class FixedGaussian(ColumnModel):
         """Return a column as floats, gaps as NaN."""
         return checks.numbers(values, column)
 
-    def blocks(self, values, columns):
+    def blocks(self, values, columns, share):
         """Return the block that models these columns."""
         stacked = _stack(self, values, columns)
         mean, variances = checks.means_and_variances(stacked)
@@ -119,7 +119,7 @@ class FixedGaussian(ColumnModel):
         d = len(columns)
         given = self.variance
         if given is None:
-            given = InverseGamma(2.0, SHARE * overall)
+            given = InverseGamma(2.0, share * overall)
         inverse_gamma = np.full((d + 2, 2), np.nan)
         if isinstance(given, InverseGamma):
             checks.per_column("the shape and scale of variance", given, 2)
@@ -173,7 +173,7 @@ class Bernoulli(ColumnModel):
         checks.refuse(wrong, values, column, "contains a value that is neither 0 nor 1")
         return codes
 
-    def blocks(self, values, columns):
+    def blocks(self, values, columns, share):
         """Return the block that models these columns."""
         codes = _stack(self, values, columns)
         ones = (np.nansum(codes, axis=0) + 1.0) / (np.sum(~np.isnan(codes), axis=0) + 2.0)
@@ -222,7 +222,7 @@ class Categorical(ColumnModel):
             codes[row] = code
         return codes
 
-    def blocks(self, values, columns):
+    def blocks(self, values, columns, share):
         """Return one block for each column."""
         concentration = 1.0 if self.concentration is None else self.concentration
         weights = checks.per_column("concentration", concentration, len(columns))
@@ -284,7 +284,7 @@ class Poisson(ColumnModel):
         """Return a column of counts as floats, gaps as NaN."""
         return checks.whole_numbers(values, column)
 
-    def blocks(self, values, columns):
+    def blocks(self, values, columns, share):
         """Return the block that models these columns."""
         counts = _stack(self, values, columns)
         rows = np.maximum(np.sum(~np.isnan(counts), axis=0), 1)

@@ -21,13 +21,19 @@ from countless.kernels.models_gaussian import (
     WideGaussianClusters,
 )
 from countless.models import gaussian_hyper
-from countless.models.checks import columns_of, means_and_variances, numbers, per_column, refuse
+from countless.models.checks import (
+    cluster_share,
+    columns_of,
+    means_and_variances,
+    numbers,
+    per_column,
+    refuse,
+)
 from countless.models.hyper import make_hyper
 from countless.models.protocol import BoundModel, Model
 
-# The prior mean is worth so few rows, and a cluster has this share of the variance of the data.
+# The prior mean is worth so few rows.
 STRENGTH = 0.05
-SHARE = 0.1
 # Scales are at least this times their first values: where columns are linear in others, the density
 # has no bound, and below it sums of squares have lost all digits.
 LOG_LEAST_STRETCH = math.log(1e-11)
@@ -47,7 +53,8 @@ class Gaussian(Model):
         ``n_features + 2``, the fewest whole number at which covariances have an expectation.
     scale : array-like of shape (n_features, n_features), default=None
         The expected covariance times ``freedom - n_features - 1``; by default a diagonal one
-        with a tenth of the variances of the data.
+        with a tenth of the variances of the data, or with these where there are fewer rows
+        than columns.
 
     Notes
     -----
@@ -83,7 +90,7 @@ class Gaussian(Model):
         if not d - 1 < freedom:
             raise ValueError(f"freedom must be above n_features - 1 = {d - 1}; got {self.freedom}")
         if self.scale is None:
-            scale = np.diag(SHARE * variance)
+            scale = np.diag(cluster_share(values.T) * variance)
         else:
             scale = _positive_definite(self.scale, d)
         names = [f"mean[{j}]" for j in range(d)]

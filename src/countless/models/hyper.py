@@ -21,6 +21,8 @@ from countless.priors.hyper import slice_sample
 FARTHEST = 20.0
 # Exponentials of numbers within this, and their reciprocals, are numbers.
 LARGEST_LOG = 700.0
+# Spreads beyond this or its inverse, and centers more spreads from 0, need units of their own.
+EXTREME = 1e6
 
 
 class InverseGamma(NamedTuple):
@@ -120,27 +122,31 @@ def climb(
     if not hyper.free.any():
         return hyper.value
 
+    start, spread = hyper.value[hyper.free], hyper.spread[hyper.free]
+    center = hyper.center[hyper.free]
+    # The search takes steps of about 1, and compares them with where it is.
+    unit = np.where((spread > 1 / EXTREME) & (spread < EXTREME), 1.0, spread)
+    origin = np.where(np.abs(center) > EXTREME * spread, center, 0.0)
+
     def downhill(moved):
-        value = _with_free(hyper, moved)
+        value = _with_free(hyper, origin + unit * moved)
         height, slope = log_joint(value)
-        return -height - hyper.log_prior(value), -(slope + hyper.log_prior_gradient(value))[
-            hyper.free
-        ]
+        slope = (slope + hyper.log_prior_gradient(value))[hyper.free]
+        return -height - hyper.log_prior(value), -slope * unit
 
     # A step may overshoot, but not to where a scale is nothing or infinite.
-    start, reach = hyper.value[hyper.free], FARTHEST * hyper.spread[hyper.free]
-    center = hyper.center[hyper.free]
+    reach = FARTHEST * spread
     lowest = np.maximum(np.minimum(center - reach, start), hyper.low[hyper.free])
     highest = np.maximum(center + reach, start)
     found = minimize(
         downhill,
-        start,
+        (start - origin) / unit,
         jac=True,
         method="L-BFGS-B",
-        bounds=np.column_stack([lowest, highest]),
+        bounds=(np.column_stack([lowest, highest]) - origin[:, None]) / unit[:, None],
         options={"maxiter": max_iter},
     )
-    return _with_free(hyper, found.x)
+    return _with_free(hyper, origin + unit * found.x)
 
 
 def sample_each(

@@ -15,7 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import check_column_names, check_span, validate_numbers
+from countless._numbers import (
+    check_column_names,
+    check_entries_span,
+    check_span,
+    validate_numbers,
+)
 from countless.dissimilarity.pairs import METRICS, Measure
 from countless.hard.parameters import check_counts, is_number
 from countless.hard.penalty import PenaltyPath
@@ -157,6 +162,10 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         X = validate_numbers(self, X, reset=reset)
+        if reset and self.metric == "precomputed":
+            # Ward's linkage alone squares them.
+            squared = self.method == "ward"
+            check_entries_span(X, "precomputed dissimilarities", squared=squared)
         return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:

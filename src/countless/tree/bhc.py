@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._threads import count_threads, one_library_thread
-from countless.bayes.table import check_table, tag_table
+from countless.bayes.table import check_enough_rows, check_table, tag_table
 from countless.hard.parameters import check_counts, check_flags, is_number
 from countless.models.named import as_model
 from countless.models.protocol import BoundModel, Model
@@ -178,6 +178,7 @@ class BayesianHierarchicalClustering(
         """
         model = self._check_parameters()
         table = check_table(self, X, model, reset=True)
+        check_enough_rows(model, table)
         bound = model.bind(table)
         with one_library_thread(), report_passes(self, X) as on_pass:
             leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)

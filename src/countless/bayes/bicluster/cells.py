@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from countless._labels import number_by_appearance
 from countless.bayes.crosscat.table import read_table
+from countless.bayes.draws import equal_keys
 from countless.kernels.arrays import plain
 from countless.kernels.models_bundles import add_bundles
 from countless.models import (
@@ -20,7 +21,7 @@ from countless.models import (
     Model,
     Poisson,
 )
-from countless.models.checks import BadCell
+from countless.models.checks import ROUNDING, BadCell, numbers
 from countless.models.named import MODELS, as_model
 from countless.models.protocol import BoundModel
 
@@ -69,6 +70,16 @@ class CellStatistics(NamedTuple):
         """Return the sums of each block, (n_row_parts, n_column_parts * width)."""
         n_parts = int(row_part.max()) + 1
         return self._sums(n_parts, row_part[self.row], self.column, column_part)
+
+    def equal_rows(self) -> np.ndarray:
+        """Return a number for each row that is the same for rows with the same cells."""
+        table = sp.csr_array((self.value + 1, (self.row, self.column)), self.shape)
+        table.sort_indices()
+        ends = zip(table.indptr[:-1], table.indptr[1:], strict=True)
+        return equal_keys(
+            table.indices[start:end].tobytes() + table.data[start:end].tobytes()
+            for start, end in ends
+        )
 
     def _sums(self, n_items, item, other, part) -> np.ndarray:
         sums = np.zeros((n_items, (int(part.max()) + 1) * self.statistics.shape[1]))
@@ -135,7 +146,25 @@ def choose_model(model: Any, cells: Cells) -> Model:
 
 def bind(model: Model, cells: Cells) -> BoundModel:
     """Return the model of one cell, its hyperparameters set from all of them."""
+    if isinstance(model, DiagonalGaussian | FixedGaussian):
+        _check_digits(cells)
     return _named_cells(cells, lambda: model.bind(cells.values))
+
+
+def _check_digits(cells: Cells) -> None:
+    """Raise a ValueError if squares of columns that differ swamp all that varies in a column."""
+    values = _named_cells(cells, lambda: numbers(cells.values[:, 0], 0)).astype(np.float64)
+    count = np.maximum(np.bincount(cells.column, minlength=cells.shape[1]), 1)
+    first = np.zeros(cells.shape[1])
+    first[cells.column] = values  # of each column some value, so that a constant one has mean 0
+    mean = first + np.bincount(cells.column, values - first[cells.column], len(count)) / count
+    inside = float(np.abs(values - mean[cells.column]).max())
+    apart = float(np.ptp(mean[np.unique(cells.column)]))
+    if 0 < inside < np.sqrt(ROUNDING) * apart:
+        raise ValueError(
+            f"columns of X are {apart:g} apart and vary by {inside:g}: one model of all cells "
+            "cannot hold both; center or scale the columns"
+        )
 
 
 def _named_cells(cells: Cells, check: Any) -> Any:

@@ -190,7 +190,9 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         )
         n_columns = self.column_posterior_.n_clusters
         self.posterior_.parameters["n_column_clusters"] = n_columns.astype(np.float64)
-        self.row_labels_ = self.labels_ = self.posterior_.point_estimate(self.loss, random)
+        self.row_labels_ = self.labels_ = self.posterior_.point_estimate(
+            self.loss, random, same=bound.equal_rows()
+        )
         self.column_labels_ = self.column_posterior_.point_estimate(self.loss, random)
         self.n_clusters_ = int(self.row_labels_.max()) + 1
         self.n_column_clusters_ = int(self.column_labels_.max()) + 1

@@ -177,7 +177,9 @@ class CrossCat(Asked):
         """Keep the draws, and what follows from them."""
         self._given = X
         self.posterior_ = CrossCatPosterior(draws)
-        self.views_ = self.posterior_.point_estimate(self.column_names_, self._random)
+        self.views_ = self.posterior_.point_estimate(
+            self.column_names_, self._model.rows(self._table), self._random
+        )
         self.labels_, self.n_clusters_ = self.views_[0].labels, self.views_[0].n_clusters
         columns = column_places(self.column_names_, self.views_[0].columns)
         best = max(self.posterior_.every(), key=lambda draw: draw.log_joint)

@@ -9,6 +9,7 @@ import numpy as np
 
 from countless.bayes.crosscat.chain import Draw
 from countless.bayes.diagnostics import Diagnostic
+from countless.bayes.draws import equal_rows
 from countless.bayes.posterior import Posterior
 
 
@@ -72,11 +73,13 @@ class CrossCatPosterior:
         i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
         return int(i), int(j), float(apart[i, j])
 
-    def point_estimate(self, names: Sequence[Any], random: np.random.Generator) -> list[TableView]:
+    def point_estimate(
+        self, names: Sequence[Any], rows: np.ndarray, random: np.random.Generator
+    ) -> list[TableView]:
         """Return the views that are expected to be nearest to the truth, the widest first.
 
         The rows of a view are grouped as in the views, one of each draw, that have most of its
-        columns.
+        columns; equal rows are in one group.
         """
         # A column in doubt stays alone: to share a view is to depend on the others.
         view_of = self._columns.point_estimate(random_state=random, assign=False)
@@ -86,8 +89,9 @@ class CrossCatPosterior:
             partitions = [
                 draw.labels[np.bincount(draw.view_of[columns]).argmax()] for draw in self.every()
             ]
-            rows = Posterior([partitions], np.zeros((1, len(partitions))))
-            labels = rows.point_estimate(random_state=random)
+            grouped = Posterior([partitions], np.zeros((1, len(partitions))))
+            same = equal_rows(rows[:, columns])
+            labels = grouped.point_estimate(random_state=random, same=same)
             own = [names[int(j)] for j in columns]
             views.append(TableView(own, labels, int(labels.max()) + 1))
         return sorted(views, key=lambda view: -len(view.columns))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from countless._numbers import check_entries_span
 from countless.hard.graph.moves import Graph
 
 CUTS = ("normalized", "ratio")
@@ -14,8 +15,6 @@ CUTS = ("normalized", "ratio")
 SAME_WEIGHT = 1e-6
 # A graph in which every node has one link out may be anything, such as who answers to whom.
 LEAST_NEAREST = 2
-# Products of larger sums of weights overflow.
-LARGEST_TOTAL = 1e150
 SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
 
 
@@ -73,13 +72,7 @@ def check_links(matrix: Any, symmetrize: bool | str) -> sp.csr_array:
             f"Negative values in data: the edge from node {a} to node {b} weighs "
             f"{links.data[place]:g}"
         )
-    with np.errstate(over="ignore"):
-        total = links.data.sum(dtype=np.float64)
-    if total > LARGEST_TOTAL:
-        raise ValueError(
-            f"edge weights of up to {links.data.max():g} add up to more than {LARGEST_TOTAL:g}; "
-            "scale them down"
-        )
+    check_entries_span(links, "edge weights")
     links.eliminate_zeros()
     back = links.T.tocsr()
     if symmetrize is True:

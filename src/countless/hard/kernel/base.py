@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin
 from countless._labels import number_by_appearance
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._threads import open_threads, steps
 from countless.hard.checks import without_repeats
 from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
@@ -94,7 +94,9 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_rows(self, X, *, reset: bool):
         sparse = False if self._is_precomputed() else "csr"
         X = validate_numbers(self, X, reset=reset, accept_sparse=sparse)
-        if reset and isinstance(X, np.ndarray) and not self._is_precomputed():
+        if reset and self._is_precomputed():
+            check_entries_span(X, "the entries of a precomputed kernel")
+        elif reset and isinstance(X, np.ndarray):
             X = check_span(X)
         return without_repeats(X)
 
@@ -116,7 +118,8 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if callable(self.kernel):
             return KernelFunction(self.kernel, self.kernel_params or {})
         parameters = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        return KernelFunction(self.kernel, parameters | (self.kernel_params or {}))
+        parameters |= self.kernel_params or {}
+        return KernelFunction(self.kernel, parameters, only_distances=True)
 
     def _clouds(self, weight: np.ndarray) -> KernelClouds | None:
         """Return what tells how structureless rows look through the kernel, if anything does."""

@@ -26,6 +26,9 @@ SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approxi
 class KernelFunction:
     """A kernel by scikit-learn's name, or a callable, with its parameters.
 
+    With ``only_distances``, distances in its feature space are all that counts: those of the
+    linear kernel stay when all rows are moved.
+
     Examples
     --------
     >>> kernel = KernelFunction("rbf", {"gamma": 0.5})
@@ -33,7 +36,7 @@ class KernelFunction:
     [[1.0, 0.135]]
     """
 
-    def __init__(self, kernel: Any, parameters: dict[str, Any]):
+    def __init__(self, kernel: Any, parameters: dict[str, Any], *, only_distances: bool = False):
         if not callable(kernel) and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
             known = ", ".join(repr(name) for name in sorted(PAIRWISE_KERNEL_FUNCTIONS))
             raise ValueError(
@@ -41,12 +44,16 @@ class KernelFunction:
             )
         self.kernel = kernel
         self.parameters = parameters
+        self._moves = kernel == "rbf" or (only_distances and kernel == "linear")
 
     def between(self, A: Any, B: Any = None) -> np.ndarray:
         """Return the kernel of every row of A with every row of B (None: A itself)."""
-        if self.kernel == "rbf":
+        if self._moves:
             A, moved = moved_to_zero(A, A if B is None else B)
             B = None if B is None else moved
+        return self._values(A, B)
+
+    def _values(self, A: Any, B: Any = None) -> np.ndarray:
         return pairwise_kernels(
             A, B, metric=self.kernel, filter_params=not callable(self.kernel), **self.parameters
         )
@@ -56,14 +63,16 @@ class KernelFunction:
         n = X.shape[0]
         state_memory(f"the kernel of n={n:,} rows", n * n * X.dtype.itemsize, SMALLER)
         values = np.empty((n, n), dtype=X.dtype)
+        if self._moves:
+            X = moved_to_zero(X, X)[0]
 
         def fill(rows, columns):
             here, there = slice(*rows), slice(*columns)
             if rows == columns:
-                upper = np.triu(self.between(X[here]))  # mirrored, since rounding may not be
+                upper = np.triu(self._values(X[here]))  # mirrored, since rounding may not be
                 values[here, here] = upper + np.triu(upper, 1).T
             else:
-                tile = self.between(X[here], X[there])
+                tile = self._values(X[here], X[there])
                 values[here, there] = tile
                 values[there, here] = tile.T
 

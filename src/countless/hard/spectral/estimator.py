@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
 from countless._labels import number_by_appearance
-from countless._numbers import check_span, validate_numbers
+from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._threads import one_library_thread
 from countless.hard.checks import without_repeats
 from countless.hard.parameters import check_counts, check_penalties
@@ -352,7 +352,9 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _check_rows(self, X, *, reset: bool):
         least = 2 if reset else 1
         X = validate_numbers(self, X, reset=reset, accept_sparse="csr", ensure_min_samples=least)
-        if reset and isinstance(X, np.ndarray) and self.kernel not in (NEIGHBORS, "precomputed"):
+        if reset and self.kernel == "precomputed":
+            check_entries_span(X, "the entries of a precomputed kernel")
+        elif reset and isinstance(X, np.ndarray) and self.kernel != NEIGHBORS:
             X = check_span(X)
         return without_repeats(X)
 

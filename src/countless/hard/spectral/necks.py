@@ -225,7 +225,7 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     rows = rows.astype(np.float64)
     n = min(len(X), CLOUD_ROWS)
     distinct = np.mean([len(np.unique(column)) for column in rows.T])
-    if distinct < len(rows) / 2:
+    if distinct < len(rows) / 2 or distinct == 1:  # equal rows have no axes
         chosen = (random.permuted(rows, axis=0)[:n] for _ in range(N_CLOUDS))
         return [list(chosen)]
     scale = np.abs(rows).max()
