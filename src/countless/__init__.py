@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from countless.hard.kernel.hdp import KernelHDPMeans
     from countless.hard.penalty import farthest_first_penalty, penalty_path
     from countless.hard.spectral.estimator import SpectralDPMeans
+    from countless.io.model_file import load_model, save_model
     from countless.tree.bhc import BayesianHierarchicalClustering
     from countless.tree.divisive import DivisiveClustering, LinkageClustering
     from countless.tree.gap import cut_gap
@@ -45,11 +46,13 @@ __all__ = [
     "cut_gap",
     "farthest_first_penalty",
     "hdp_penalties",
+    "load_model",
     "penalty_path",
+    "save_model",
 ]
 
-# Where each public name lives; a name is imported when it is first asked for.
-_HOME = {
+# The module of each public name, which is imported when the name is first used.
+_MODULE = {
     "AutoClustering": "countless.auto.estimator",
     "CrossCat": "countless.bayes.crosscat.estimator",
     "AffinityPropagation": "countless.exemplar.estimator",
@@ -69,17 +72,19 @@ _HOME = {
     "cut_gap": "countless.tree.gap",
     "farthest_first_penalty": "countless.hard.penalty",
     "hdp_penalties": "countless.hard.hdp.estimator",
+    "load_model": "countless.io.model_file",
     "penalty_path": "countless.hard.penalty",
+    "save_model": "countless.io.model_file",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE:
         raise AttributeError(f"module 'countless' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_MODULE[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -9,8 +9,6 @@ import numpy as np
 from countless._labels import check_labels, number_by_appearance
 from countless.hard.dp_means import DPMeans
 
-INITS = ("one", "dp-means")
-
 
 def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> np.ndarray:
     """Return the clusters to start from: all rows in one, those of DP-means, or those given."""
