@@ -219,7 +219,7 @@ def test_a_prior_must_be_one():
 def test_columns_of_one_model_that_are_too_far_apart_are_refused():
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match=r"^columns of X are 1e\+12 apart and vary by .*; center"):
-        DPBiclustering(n_sweeps=2).fit(X + [0.0, 0.0, 1e12])
+        DPBiclustering(n_sweeps=2).fit(X + np.array([0.0, 0.0, 1e12]))
     assert DPBiclustering(n_chains=1, n_sweeps=2).fit(X + 1e12).labels_[0] == 0
 
 
