@@ -133,7 +133,7 @@ def check_entries_span(matrix: Any, what: str, *, squared: bool = True) -> None:
     of = "squares of " if squared else ""
     if 0 < largest < lowest:
         raise ValueError(f"{what} are at most {largest:g}, and {of}that underflow; scale them up")
-    if largest > highest / values.size:
+    if largest > highest / max(values.size, 1):
         raise ValueError(
             f"{what} are up to {largest:g}, and {of}their sums overflow; scale them down"
         )

@@ -216,6 +216,20 @@ def test_a_prior_must_be_one():
         DPBiclustering(column_prior=2.0).fit(BINARY)
 
 
+def test_columns_of_one_model_that_are_too_far_apart_are_refused():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match=r"^columns of X are 1e\+12 apart and vary by .*; center"):
+        DPBiclustering(n_sweeps=2).fit(X + np.array([0.0, 0.0, 1e12]))
+    assert DPBiclustering(n_chains=1, n_sweeps=2).fit(X + 1e12).labels_[0] == 0
+
+
+def test_equal_rows_have_one_label():
+    X = np.repeat([[0.5, np.nan, 2.5], [0.5, 1.5, np.nan]], 15, axis=0)
+    for seed in range(3):
+        fitted = DPBiclustering(n_chains=1, n_sweeps=4, random_state=seed).fit(X)
+        assert len(set(fitted.labels_[:15])) == len(set(fitted.labels_[15:])) == 1
+
+
 @pytest.mark.parametrize("kind", ["words", "numbers", "truth values"])
 def test_a_saved_model_predicts_alike(tmp_path, kind):
     random, row, column = planted(24, 12, 3)

@@ -295,6 +295,7 @@ def test_a_saved_mixture_of_text_answers_the_same(name, tmp_path):
     ("settings", "table", "message"),
     [
         ({}, [[0.0], [np.nan]], "X contains NaN: row 1, column 0"),
+        ({}, np.eye(8)[:5], "X has 5 rows and 8 columns, too few rows for full covariances; use"),
         ({"model": "poisson"}, [[1.0], [-1.0]], "a negative count: row 1, column 0"),
         ({"model": Gaussian(scale=np.ones((2, 2)))}, X, "scale must be positive definite"),
         ({"model": "normal"}, X, "model must be one of 'gaussian'"),

@@ -196,6 +196,18 @@ def test_learning_raises_the_evidence_and_never_the_objective():
     assert again.log_evidence == learned.best.evaluation.log_evidence
 
 
+@pytest.mark.parametrize("scale", [2.0**-460, 2.0**460])
+@pytest.mark.parametrize("offset", [0.0, 2.0**40])
+def test_the_same_is_learned_in_any_units(scale, offset):
+    X, _ = make_blobs(60, 2, centers=3, random_state=0)
+    X = np.round(X * 2**10) / 2**10  # exact in any of these units
+    plain = BayesianHierarchicalClustering().fit(X)
+    moved = BayesianHierarchicalClustering().fit((X + offset) * scale)
+    np.testing.assert_array_equal(moved.labels_, plain.labels_)
+    learned, expected = moved.model_.hyper.value[2:], plain.model_.hyper.value[2:]
+    np.testing.assert_allclose(learned, expected, atol=0.01)  # where the search stops
+
+
 def test_the_tree_with_the_most_evidence_is_kept():
     X, y = make_blobs(250, centers=10, cluster_std=0.7, random_state=1)
     found = {
