@@ -400,6 +400,32 @@ def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [flowers]
 
 
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        ("fit", "countless.cli.data.summarize_clusters"),
+        ("path", "countless.hard.penalty.penalty_path"),
+        ("predict", "countless.DPMeans.predict"),
+    ],
+)
+def test_a_lack_of_memory_is_one_line_that_says_what_was_asked_for(
+    command, step, run, flowers, tmp_path, monkeypatch
+):
+    run("fit", flowers, "--method", "dp-means", "--out", "o")
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(step, lambda *arguments, **settings: np.empty(2**59))
+    given = {
+        "fit": [flowers, "--method", "dp-means", "--out", "p"],
+        "path": [flowers],
+        "predict": ["o/model.zip", flowers],
+    }
+    result = run(command, *given[command], code=2)
+    assert "error: not enough memory: Unable to allocate 4.00 EiB" in result.stderr
+    assert result.stderr.count("error") == 1
+    assert "Traceback" not in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_errors_of_the_program_keep_their_traceback(run, flowers, monkeypatch):
     def fail(*arguments, **settings):
         raise ZeroDivisionError("a fault")

@@ -20,6 +20,22 @@ def state_memory(what: str, n_bytes: int, advice: str) -> None:
         )
 
 
+def lack_of_memory(error: MemoryError) -> str:
+    """Return what was asked for, or where an error does not say so, what is available.
+
+    Examples
+    --------
+    >>> lack_of_memory(MemoryError("Unable to allocate 8 GiB"))
+    'not enough memory: Unable to allocate 8 GiB'
+    """
+    message = str(error)
+    if not any(character.isdigit() for character in message):  # Python's own, and compiled code's
+        available = available_memory()
+        there = "" if available is None else f"{available:,} bytes are available"
+        message = "; ".join(filter(None, [message.rstrip("."), there]))
+    return f"not enough memory: {message}"
+
+
 def available_memory() -> int | None:
     """Return the bytes that can be had, or None where the system does not say."""
     known = []

@@ -1,5 +1,9 @@
 """DPMixture as its users meet it; that its draws are right is in test_mixture_exact.py."""
 
+import os
+import signal
+import subprocess
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -176,6 +180,52 @@ def test_an_interruption_keeps_the_draws_so_far():
     assert draws[0][:3] == [(6,), (8,), (10,)]
     with pytest.raises(KeyboardInterrupt):
         stopped_after(5, Schedule(10**9, 10**9 - 1))
+
+
+INTERRUPTED = """
+import warnings
+import numpy as np
+from countless import DPMixture
+from countless.bayes.gibbs import PartitionChain
+
+n_recorded, record = 0, PartitionChain.record
+
+def record_and_tell(chain):
+    global n_recorded
+    n_recorded += 1
+    if n_recorded == 50:
+        print("drawing", flush=True)
+    return record(chain)
+
+PartitionChain.record = record_and_tell
+X = np.random.default_rng(0).normal(size=(40, 2))
+mixture = DPMixture(n_chains=2, n_sweeps=10**8, burn_in=5, random_state=0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    mixture.fit(X)
+print([str(warning.message) for warning in caught])
+n_chains, n_draws, n_rows = mixture.posterior_.labels.shape
+assert n_chains == 2 and 0 < n_draws < 10**6 and n_rows == 40
+assert mixture.n_iter_ < 10**8 and isinstance(mixture.converged_, bool)
+assert mixture.predict(X).shape == mixture.labels_.shape
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are another thing on Windows")
+def test_an_interrupt_signal_leaves_a_mixture_with_the_draws_so_far():
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "drawing\n"
+    child.send_signal(signal.SIGINT)
+    out, errors = child.communicate(timeout=120)
+    assert child.returncode == 0, errors
+    assert "stopped after" in out
+    assert "of 100000000 sweeps" in out
 
 
 def test_chains_end_where_they_agree():

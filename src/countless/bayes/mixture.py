@@ -174,7 +174,8 @@ class DPMixture(SampledMixture):
     def fit(self, X, y=None):
         """Draw clusterings of the rows of X.
 
-        Ctrl-C ends chains; the draws so far are kept, with a warning, where there are any.
+        Ctrl-C ends chains. Where there are draws after the burn-in, these are kept, with a
+        ConvergenceWarning, and the estimator is fitted; else KeyboardInterrupt is raised.
 
         Parameters
         ----------

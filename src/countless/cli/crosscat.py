@@ -185,7 +185,7 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) 
             follow(estimator, say, mixed.cells.shape)
         try:
             estimator.fit(mixed.cells)
-        except (ValueError, MemoryError) as error:
+        except ValueError as error:
             features = [Feature(name, None, 0.0, 1.0) for name in mixed.names]
             message = in_table_terms(str(error), range(n_rows), features)
             raise InputError(f"{method}: {message}") from error

@@ -67,6 +67,10 @@ class Commands(click.Group):
             _fail(error.format_message())
         except InputError as error:
             _fail(str(error))
+        except MemoryError as error:
+            from .._memory import lack_of_memory
+
+            _fail(lack_of_memory(error))
         except click.Abort:
             click.echo("interrupted", err=True)
             sys.exit(INTERRUPTED)

@@ -40,7 +40,7 @@ def with_pairs(data: Data | FarData, metric: str, method: Method, jobs: int | No
         X = [_column(data.table, name, data.rows) for name in used]
     try:
         pairs = dissimilarities(X, metric=metric, n_jobs=jobs)
-    except (ValueError, MemoryError) as error:
+    except ValueError as error:
         features = data.preparation.features()
         raise InputError(in_table_terms(str(error), data.rows, features)) from error
     return data._replace(

@@ -115,7 +115,7 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
             follow(estimator, say, data.shape)
         try:
             labels = estimator.fit_predict(data.given, **extra)
-        except (ValueError, MemoryError, OSError) as error:
+        except (ValueError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # it is no part of the model

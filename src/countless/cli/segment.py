@@ -118,8 +118,8 @@ def segment(picture: str, **options: Any) -> None:
         truths = _read_truths(options["truth"], picture, image.shape[:2])
     try:
         found = _find(screen, picture, image, options)
-    except (ValueError, MemoryError) as error:
-        raise InputError(str(error) or f"{picture} needs more memory than there is") from error
+    except ValueError as error:
+        raise InputError(str(error)) from error
     result = _result(found, image)
     screen.show(f"{counted(found.n_segments, 'segment')}, found by {method}", "")
     screen.show(_view(result["segments"]))
