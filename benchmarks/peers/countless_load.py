@@ -150,7 +150,7 @@ def kills(job, folder):
         process = begin(checkpoint, answer)
         if n_kills < job["n_kills"]:
             try:
-                process.wait(chance.uniform(0.0, 1.2 * whole_seconds))
+                process.wait(chance.uniform(0.0, 0.6 * whole_seconds))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 process.wait()

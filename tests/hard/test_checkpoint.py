@@ -237,6 +237,25 @@ def test_every_alteration_is_one_clear_error(alter, saved, tmp_path):
     assert path.read_bytes() == before
 
 
+def test_every_byte_of_the_directory_altered_is_one_clear_error_or_harmless(saved, tmp_path):
+    path = tmp_path / "run.checkpoint"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in saved.items():
+            archive.writestr(name, content)
+    content = path.read_bytes()
+    whole = DPMeans(20.0).fit(table())
+    n_refused = 0
+    for place in range(content.index(b"PK\x01\x02"), len(content)):
+        path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        try:
+            resumed = DPMeans(20.0, checkpoint=path).fit(table())
+        except ValueError as error:
+            n_refused += "checkpoint" in str(error)
+        else:
+            same(resumed, whole)
+    assert n_refused > 50
+
+
 def test_files_of_others_are_not_touched(tmp_path, monkeypatch):
     for suffix in ("lock", "new"):
         (tmp_path / f"poetry.{suffix}").write_text("mine")

@@ -31,6 +31,7 @@ def processes():
 @pytest.fixture
 def client(processes):
     with distributed.Client(processes) as client:
+        client.wait_for_workers(2)  # those that the last test killed are being started
         yield client
 
 
@@ -42,10 +43,11 @@ def blobs(n_rows: int, n_columns: int = 4, n_clusters: int = 12) -> np.ndarray:
 
 
 class Killer:
-    """A callback that kills a worker in the middle of the pass after some number of them."""
+    """A callback that kills workers in the middle of the pass after some number of them."""
 
-    def __init__(self, client, n_passes: int):
+    def __init__(self, client, n_passes: int, n_workers: int):
         self.n_passes, self.n_seen = n_passes, 0
+        self.n_workers = n_workers
         self.killed: list[int] = []
         self.was_over = None
         self._client, self._compute = client, client.compute
@@ -67,16 +69,20 @@ class Killer:
     def _compute_and_kill(self, *args, **kwargs):
         if self.n_seen < self.n_passes or self.killed:
             return self._compute(*args, **kwargs)
-        busiest, _ = max(self._client.has_what().items(), key=lambda item: len(item[1]))
-        self.killed.append(self._client.run(os.getpid)[busiest])
+        has = self._client.has_what()
+        busiest = sorted(has, key=lambda worker: len(has[worker]), reverse=True)
+        pids = self._client.run(os.getpid)
+        self.killed += [pids[worker] for worker in busiest[: self.n_workers]]
         futures = self._compute(*args, **kwargs)
-        os.kill(self.killed[0], signal.SIGKILL)
+        for pid in self.killed:
+            os.kill(pid, signal.SIGKILL)
         self.was_over = futures[0].done()
         return futures
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_worker_costs_a_recomputation_only(client, monkeypatch):
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_killed_workers_cost_a_recomputation_only(n_workers, client, monkeypatch):
     pytest.importorskip("sklearn.callback")
     monkeypatch.setattr(module, "FEWEST_VALUES", 2**10)
     X = blobs(4000)
@@ -84,13 +90,13 @@ def test_a_killed_worker_costs_a_recomputation_only(client, monkeypatch):
     expected = DPMeans(**settings).fit(X)
     assert expected.n_iter_ > 5
 
-    killer = Killer(client, n_passes=3)
+    killer = Killer(client, n_passes=3, n_workers=n_workers)
     model = DPMeans(**settings).set_callbacks(killer)
     model.fit(da.from_array(X, chunks=(500, 4)))
 
-    assert len(killer.killed) == 1
+    assert len(killer.killed) == n_workers
     assert killer.was_over is False
-    assert killer.killed[0] not in client.run(os.getpid).values()
+    assert not set(killer.killed) & set(client.run(os.getpid).values())
     np.testing.assert_array_equal(model.labels_.compute(), expected.labels_)
     np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
     np.testing.assert_array_equal(model.objective_history_, expected.objective_history_)

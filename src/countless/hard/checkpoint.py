@@ -38,6 +38,7 @@ _DAMAGE = (
     NotImplementedError,
     RuntimeError,  # an encrypted member, and RecursionError for absurdly nested JSON
     EOFError,
+    OSError,  # a member that begins before the file does
     ValueError,
     KeyError,
     TypeError,

@@ -17,7 +17,6 @@ from typing import Any
 import dask.array as da
 import dask.config
 import numpy as np
-from dask.base import annotate
 from dask.delayed import delayed
 
 from countless._threads import one_library_thread
@@ -67,10 +66,7 @@ class ClusterRows(Rows):
         ends = np.cumsum(array.chunks[0])
         starts = ends - array.chunks[0]
         self.spans = [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
-        # Each chunk has a worker, so that steps go to the rows and not rows to steps.
-        workers = [name for name, threads in client.nthreads().items() for _ in range(threads)]
         n_chunks = len(self.spans)
-        self._workers = [workers[i * len(workers) // n_chunks] for i in range(n_chunks)]
         weight = in_steps(weight, self.n_rows)
         parts = [None if weight is None else weight[start:stop] for start, stop in self.spans]
         chunks = array.to_delayed().ravel()
@@ -87,8 +83,7 @@ class ClusterRows(Rows):
     def extend(self, state: State, fields: Fields) -> None:
         new = {name: field for name, field in fields.items() if name not in state.fields}
         if new:
-            sizes = [stop - start for start, stop in self.spans]
-            state.parts = self._map(_new, state.parts, sizes, [new] * len(sizes))
+            state.parts = self._map(_new, state.parts, self._blocks, [new] * len(self.spans))
             state.fields |= new
 
     def release(self, state: State, names: Iterable[str]) -> None:
@@ -143,12 +138,12 @@ class ClusterRows(Rows):
         return found
 
     def _tasks(self, function, *parts) -> list:
-        """Return a task for each chunk, for the worker that has its rows unless that is gone."""
-        tasks = []
-        for worker, *arguments in zip(self._workers, *parts, strict=True):
-            with annotate(workers=[worker], allow_other_workers=True):
-                tasks.append(_task(function)(*arguments))
-        return tasks
+        """Return a task for each chunk.
+
+        The scheduler sends steps to the worker that has the rows. It must not be told which: when
+        all workers are lost at once, tasks that name one of them wait for it for ever.
+        """
+        return [_task(function)(*arguments) for arguments in zip(*parts, strict=True)]
 
     def _compute(self, tasks: list) -> list:
         # One graph: the scheduler takes about as long for a task that comes alone.
@@ -206,10 +201,10 @@ def _give(value: Any) -> Any:
     return value
 
 
-def _new(held: Held, n_rows: int, fields: Fields) -> Held:
-    """Hold more for the rows of a chunk."""
+def _new(held: Held, block: Block, fields: Fields) -> Held:
+    """Hold more for the rows of a chunk, where these are."""
     new = {
-        name: np.full(n_rows, fill, dtype=dtype)
+        name: np.full(block.n_rows, fill, dtype=dtype)
         for name, (dtype, fill) in fields.items()
         if name not in held
     }
