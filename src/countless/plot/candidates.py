@@ -40,7 +40,7 @@ class CandidatesDisplay:
     >>> X, _ = make_moons(300, noise=0.05, random_state=0)
     >>> model = AutoClustering(random_state=0).fit(X)
     >>> len(CandidatesDisplay.from_estimator(model, X).axes_)
-    4
+    5
     """
 
     def __init__(self, points: np.ndarray, labels: dict[str, np.ndarray], chosen: str):
