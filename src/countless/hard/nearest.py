@@ -141,7 +141,7 @@ class Nearest:
         self.drop_empty()
 
     def _find(self, drift: np.ndarray, penalty: float, *, local: bool, sums: bool = True) -> int:
-        """Find each row's nearest center; ``drift`` is how far each moved since the last pass."""
+        """Find each row's nearest center; ``drift`` is how far each has just moved."""
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
             self._lists = list_neighbours(
