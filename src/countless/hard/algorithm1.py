@@ -1,8 +1,8 @@
-"""Algorithm 1 of Kulis and Jordan, to the letter, on blocks of rows.
+"""Algorithm 1 of Kulis and Jordan, exactly as published, on blocks of rows.
 
-It lowers ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` pass by pass. Within a
-pass the old means stand still; a row that is farther than the penalty from them, and from what
-earlier rows of the pass opened, opens a cluster.
+Each pass lowers ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters``. Within a pass
+the old means are fixed; a row whose weighted divergence from them, and from the clusters opened by
+earlier rows of the pass, exceeds the penalty opens a cluster.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Clustering(NamedTuple):
 
 
 def one_pass(nearest: Nearest, penalty: float, order: str, seed: int) -> None:
-    """Assign every row to a mean, and let far ones open clusters."""
+    """Assign every row to the nearest mean, and open clusters at rows beyond the penalty."""
     price = penalty * nearest.rows.frame.divergence.scale
     if nearest.settle(price):
         nearest.open(order, seed, price)
@@ -59,19 +59,19 @@ def algorithm1(
     Parameters
     ----------
     nearest : Nearest
-        Where to start: all rows in one cluster, for the paper's algorithm.
+        The initial assignment: all rows in one cluster, for the paper's algorithm.
     penalty : float
-        The price of one cluster, and the weighted divergence beyond which a row opens one.
+        The penalty of one cluster, and the weighted divergence beyond which a row opens one.
     order : {'given', 'random', 'farthest'}
         The order in which rows are visited; a random one is a function of the seed.
     max_iter : int
-        Passes at most.
+        Maximum number of passes.
     start : callable, optional
-        Sets clusters to start from, and no other is opened: k-means.
+        Sets the initial clusters; then no other is opened, which is k-means.
     on_pass : callable
-        Told the objective and the number of clusters after each pass.
+        Called with the objective and the number of clusters after each pass.
     checkpoint : Checkpoint
-        Where a run may go on from, and is saved to.
+        From which the run is resumed, and to which it is saved.
     """
     frame = nearest.rows.frame
     saved = checkpoint.resume(nearest)

@@ -1,4 +1,4 @@
-"""The spread of data along its principal axes, which clouds without clusters are given."""
+"""Variance and skewness of data along its principal axes, for the null reference."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from countless.hard.divergence import Divergence
 
-# Directions with less than this share of the largest variance change no merge that matters.
+# Axes with less than this share of the largest variance are dropped: they do not affect merges.
 NEGLIGIBLE = 1e-3
 
 
 class Axes(NamedTuple):
-    """The spread of data along its principal axes, widest first."""
+    """Variance and skewness along the principal axes, largest variance first."""
 
     variance: np.ndarray
     skewness: np.ndarray
@@ -23,7 +23,7 @@ class Axes(NamedTuple):
 def principal_axes(
     sample: np.ndarray, weight: np.ndarray, center: np.ndarray, divergence: Divergence
 ) -> Axes:
-    """Describe the spread along the principal axes, as the divergence sees it near the center.
+    """Return the principal axes in the local metric of the divergence at the center.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def principal_axes(
     """
     share = weight / weight.sum()
     if divergence.name not in ("sqeuclidean", "cosine"):
-        # Near the center a Bregman divergence is a squared distance with one scale a column.
+        # Near the center a Bregman divergence is a squared distance with one scale per column.
         room = np.minimum(center, 1 - center) if divergence.name == "logistic" else center
         step = 1e-4 * np.maximum(room, 0.0)
         ahead, _ = divergence.slope_offset((center + step)[None])

@@ -1,7 +1,7 @@
-"""What is done to one block of rows, wherever it lives: nearest centers, new labels, sums.
+"""Steps on one block of rows, on any backend: nearest centers, relabelling, cluster sums.
 
-`Nearest` sends these to all blocks. ``held`` is what is held for each row of a block, see `FIELDS`;
-``borrow`` lends a step the sums that it adds to.
+`Nearest` runs these on all blocks. ``held`` is the per-row state of a block, see `FIELDS`;
+``borrow`` is a context manager that gives a step the sums it adds to.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from countless.rows import Block, Frame
 from countless.rows.block import cut
 from countless.rows.inplace import FEW_ROWS, chunks
 
-# What is held for each row: at first all are in one cluster, and nothing is known.
+# Per-row state: all rows start in cluster 0, with bounds that exclude nothing.
 BOUNDS = {"upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}
 FIELDS = {"labels": (np.int32, 0), **BOUNDS}
-# Marks of rows, for a while: verdicts on them, or 1 on the far side of a split.
+# Temporary marks of rows: the outcome of the assignment, or 1 for the second half of a split.
 MARKS = {"marked": (np.uint8, SETTLED)}
 NO_LIMIT = np.empty(0, dtype=np.int32)
-KEPT = "kept"  # the labels of before a venture
-# The fewer dimensions, the cheaper it is to measure a center rather than to let bounds grow old.
+KEPT = "kept"  # labels saved before an over-split, to undo it
+# In few dimensions computing a distance costs less than letting the bounds become loose.
 CHEAP = 4.0
 
 
 class Pass(NamedTuple):
-    """What every block must know to find the nearest centers of its rows."""
+    """Arguments of an assignment pass, the same for all blocks."""
 
     frame: Frame
-    form: Any  # the centers as kernels see them
-    products: Products | None  # None where all rows look around their own center only
-    drift: np.ndarray  # (n_clusters,) how far each center moved
-    others: np.ndarray  # (n_clusters,) the farthest that any other center moved
+    form: Any  # the centers in the form used by kernels
+    products: Products | None  # None in a local pass, which compares with listed centers only
+    drift: np.ndarray  # (n_clusters,) distance that each center moved
+    others: np.ndarray  # (n_clusters,) largest distance that any other center moved
     lists: Lists
     local: bool
-    forget: bool  # whether lower bounds hold no more
+    forget: bool  # whether lower bounds are invalid and must be reset
     penalty: float
 
 
 class Places(NamedTuple):
-    """Where clusters first show."""
+    """The first row of each cluster."""
 
     first: np.ndarray  # (n_clusters,)
 
@@ -73,16 +73,20 @@ class Places(NamedTuple):
 
 
 class Relabelling(NamedTuple):
-    """New labels: by the old one, by the mark too, or for single rows."""
+    """New labels, by old label and mark, or for single rows."""
 
     near: np.ndarray  # (n_old_clusters,) for rows that are not marked
     far: np.ndarray | None = None  # (n_old_clusters,) for marked rows
-    rows: np.ndarray | None = None  # places, ascending, of rows that get a label of their own
+    rows: np.ndarray | None = None  # indices, ascending, of rows that are relabelled one by one
     labels: np.ndarray | None = None
 
 
 def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, int]:
-    """Give each row to the nearest center; count divergences, changes, and rows far from all."""
+    """Assign each row to its nearest center and update the sums.
+
+    Returns the number of divergences computed, of labels changed, and of rows whose weighted
+    divergence from every center exceeds the penalty.
+    """
     before, computed, n_far = find_nearest(block, held, message)
     with borrow() as sums:
         n_changed = move_rows(
@@ -92,13 +96,13 @@ def assign_block(block: Block, held, message: Pass, borrow) -> tuple[int, int, i
 
 
 def label_block(block: Block, held, message: Pass) -> tuple[int, int, int]:
-    """The same, where nobody asks for the sums."""
+    """Do the same as `assign_block`, without updating the sums."""
     before, computed, n_far = find_nearest(block, held, message)
     return computed, int(np.count_nonzero(before != held["labels"])), n_far
 
 
 def find_nearest(block: Block, held, message: Pass) -> tuple[np.ndarray, int, int]:
-    """Return the labels of before, divergences computed, and how many rows are far from all."""
+    """Return the old labels, the divergences computed, and how many rows exceed the penalty."""
     frame, penalty = message.frame, message.penalty
     labels, upper, lower = held["labels"], held["upper"], held["lower"]
     before = narrowed(labels, len(message.drift))
@@ -123,7 +127,10 @@ def find_nearest(block: Block, held, message: Pass) -> tuple[np.ndarray, int, in
 def compare(
     block: Block, held, verdict, form, products: Products, penalty, first=0, limit=NO_LIMIT
 ) -> None:
-    """Compare unsettled rows with centers by products, tile by tile; find those that stay far."""
+    """Assign rows that bounds do not decide, by matrix products with the centers, in tiles.
+
+    Rows whose weighted divergence from every center exceeds the penalty are marked as far.
+    """
     bounds = penalty, held["labels"], held["upper"], held["lower"], verdict
     if products.product is not None:
         compare_rows(block.form, block.weight, form, products.product, first, limit, *bounds)
@@ -137,7 +144,7 @@ def compare(
 
 
 def open_block(block: Block, held, message, borrow) -> int:
-    """Compare rows with the clusters opened before each; count those that join one."""
+    """Compare each row with the clusters opened before its turn; count the rows that join one."""
     frame, form, products, first, openers, order, seed = message
     n_changed = 0
     for few in chunks(held["labels"], values=FEW_ROWS):
@@ -163,20 +170,20 @@ def add_block(block: Block, held, frame: Frame, borrow) -> None:
 
 
 def relabel_block(block: Block, held, number: np.ndarray) -> None:
-    """Give clusters other numbers; -1 leaves rows without a cluster."""
+    """Renumber clusters; -1 leaves rows without a cluster."""
     for part in chunks(held["labels"], values=FEW_ROWS):
         held["labels"][part] = number[held["labels"][part]]
 
 
 def rehome_block(block: Block, held, message) -> None:
-    """Give rows without a cluster, which have no weight, to the nearest."""
+    """Assign rows without a cluster, which have zero weight, to the nearest center."""
     form, products = message
     verdict = np.where(held["labels"] < 0, np.uint8(UNSETTLED), np.uint8(SETTLED))
     compare(block, held, verdict, form, products, np.inf)
 
 
 def adopt_block(block: Block, held, message) -> None:
-    """Give rows their labels of after a split, merge or move, and say what bounds still hold."""
+    """Relabel rows after a split, merge or move; reset the bounds that are no longer valid."""
     change, changed = message
     for part in chunks(held["labels"], values=FEW_ROWS):
         old = held["labels"][part]
@@ -194,7 +201,7 @@ def adopt_block(block: Block, held, message) -> None:
 
 
 def narrowed(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return a copy of labels, in half the room unless clusters are very many."""
+    """Return a copy of labels, as uint16 (half the memory) where the number of clusters allows."""
     return labels.astype(np.uint16 if n_clusters <= 2**16 else np.int32)
 
 
@@ -217,6 +224,6 @@ def largest_label(block: Block, held, message) -> int:
 
 
 def first_rows_block(block: Block, held, message, borrow) -> None:
-    """Note the place where each cluster first shows."""
+    """Find the first row of each cluster."""
     with borrow() as places:
         first_rows(held["labels"], block.weight, block.start, *places)

@@ -1,8 +1,8 @@
-"""Stopping a run and going on later: what it had reached, in a file.
+"""Checkpoints: the state of a run in a file, from which it can be resumed.
 
-A checkpoint is a zip of JSON, an ``.npy`` array and labels. It is written under another name and
-then moved into place, so there is always a whole one, and no second run uses it meanwhile. Sizes,
-types and ranges are checked before memory is taken, and a digest tells of any alteration.
+A checkpoint is a zip of JSON, an ``.npy`` array and labels. It is written to a temporary file and
+renamed, so that it is always complete, and it is locked against a second run. Sizes, types and
+ranges are checked before memory is allocated, and a digest detects any alteration.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PASSES = 5
 LARGEST_JSON = 32 * 2**20
 
 _RUN, _CENTERS, _LABELS = "run.json", "centers.npy", "labels"
-# Everything the zip, JSON and array readers raise for bytes that are not what they should be.
+# Everything the zip, JSON and array readers raise for invalid bytes.
 _DAMAGE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -49,14 +49,14 @@ _DAMAGE = (
 
 
 class Progress(NamedTuple):
-    """How far a run has come, beside its clusters."""
+    """The progress of a run, without its clusters."""
 
     history: list[float]
     n_passes: int
 
 
 class CheckpointFile(NamedTuple):
-    """A path that no other run uses, and a scratch folder beside it. Made by `claim_file`."""
+    """A path locked by this run, and a scratch folder next to it. Made by `claim_file`."""
 
     path: Path
     scratch: Path
@@ -71,10 +71,9 @@ class Checkpoint:
         self._last = 0
 
     def resume(self, nearest: Nearest) -> Progress | None:
-        """Put a saved run's clusters back and return how far it had come; None: nothing is saved.
+        """Restore a saved run's clusters and return its progress; None if nothing is saved.
 
-        A checkpoint of another table or of other parameters, or one that was altered, is a
-        ValueError.
+        Raises ValueError for a checkpoint of another table or other parameters, or an altered one.
         """
         if not self._path.exists():
             return None
@@ -100,7 +99,7 @@ class Checkpoint:
         return progress
 
     def save(self, nearest: Nearest, progress: Progress) -> None:
-        """Save a run, if it has come some passes since the last time."""
+        """Save a run, if enough passes were made since the last time."""
         if progress.n_passes < self._last + PASSES:
             return
         labels_digest = hashlib.sha256()
@@ -121,7 +120,7 @@ class Checkpoint:
         self._last = progress.n_passes
 
     def remove(self) -> None:
-        """Forget the run: it is finished."""
+        """Remove the file: the run is finished."""
         self._path.unlink(missing_ok=True)
 
     def _check(self, saved: dict) -> None:
@@ -149,14 +148,14 @@ class Checkpoint:
 
 
 class KeptCheckpoint(Checkpoint):
-    """One that stays when the run is finished, until its results are safe."""
+    """A checkpoint that is kept when the run is finished, until its results are stored."""
 
     def remove(self) -> None:
-        """Do nothing: whoever claimed the file removes it."""
+        """Do nothing: the caller that claimed the file removes it."""
 
 
 class NoCheckpoint:
-    """Stands in where a run is not saved."""
+    """A null object for runs that are not saved."""
 
     def resume(self, nearest: Nearest) -> None:
         return None
@@ -175,14 +174,14 @@ NO_CHECKPOINT = NoCheckpoint()
 def open_checkpoint(
     given: str | Path | CheckpointFile | None, rows: Rows, parameters: dict[str, Any]
 ) -> Iterator[Checkpoint | NoCheckpoint]:
-    """Give the checkpoint at a path, for this run alone, or one that does nothing for None.
+    """Yield the checkpoint at a path, locked for this run, or one that does nothing for None.
 
-    A file that the caller has claimed stays when the run is finished.
+    A file that the caller has claimed is kept when the run is finished.
     """
     if given is None:
         yield NO_CHECKPOINT
         return
-    # Sums have the same bits wherever the rows live, so they tell whether it is the same table.
+    # Sums are bit-identical on every backend, so they identify the table.
     identity = {
         **parameters,
         "n_rows": rows.n_rows,
@@ -199,14 +198,14 @@ def open_checkpoint(
 
 @contextmanager
 def claim_file(path: str | Path) -> Iterator[CheckpointFile]:
-    """Give a checkpoint file to this run alone; a second run gets a ValueError."""
+    """Lock a checkpoint file for this run; a second run gets a ValueError."""
     path = Path(path)
     with scratch_folder(path, alone=True) as scratch:
         yield CheckpointFile(path, scratch)
 
 
 def _checked_archive(raw: Any) -> zipfile.ZipFile:
-    """Open a zip whose members take no more memory than the file is long."""
+    """Open a zip and check that its members are uncompressed and no larger than the file."""
     size = raw.seek(0, io.SEEK_END)
     archive = zipfile.ZipFile(raw)
     members = archive.infolist()
@@ -249,7 +248,7 @@ def _checked_centers(archive: zipfile.ZipFile, rows: Rows) -> np.ndarray:
 
 
 def _checked_labels(archive: zipfile.ZipFile, n_rows: int, n_clusters: int) -> str:
-    """Return the digest of the labels, all of which name clusters."""
+    """Check that all labels are valid, and return their digest."""
     if archive.getinfo(_LABELS).file_size != 4 * n_rows:
         raise ValueError("it has not one label for each row")
     digest = hashlib.sha256()
@@ -263,7 +262,7 @@ def _checked_labels(archive: zipfile.ZipFile, n_rows: int, n_clusters: int) -> s
 
 
 def _digest(identity: dict, progress: Progress, centers: np.ndarray, labels_digest: str) -> str:
-    """Return what every part of a checkpoint decides."""
+    """Return the digest of all parts of a checkpoint."""
     told = [identity, progress, str(centers.dtype), centers.shape, labels_digest]
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
     digest.update(np.ascontiguousarray(centers).data)

@@ -1,4 +1,4 @@
-"""What every function that takes a table checks first."""
+"""Validation of tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def without_repeats(X: Any) -> Any:
-    """Return a table whose sparse cells are each stored once."""
+    """Return a table in canonical sparse format: duplicate entries are summed."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -41,7 +41,7 @@ def check_table(X: Any, divergence: Divergence) -> Any:
 
 
 def _in_memory(X: Any) -> Any:
-    """Return an array, row by row, or a CSR matrix, of finite numbers."""
+    """Return a C-ordered array or a CSR matrix of finite numbers."""
     with naming_text(X):
         checked = check_array(
             X,
@@ -58,7 +58,7 @@ def _in_memory(X: Any) -> Any:
 def open_table(
     X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
 ) -> Iterator[Rows]:
-    """Check a table that no estimator has checked, and hold it open."""
+    """Validate a table that no estimator has validated, and open it."""
     table = find_table(X)
     if table is None:
         table = _in_memory(X)
@@ -70,7 +70,7 @@ def open_table(
 def open_checked(
     table: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
 ) -> Iterator[Rows]:
-    """Hold rows open; those in memory are brought into the divergence's form."""
+    """Open validated rows; those in memory are first prepared by the divergence."""
     if isinstance(table, np.ndarray) or sp.issparse(table):
         table = divergence.prepare(without_repeats(table))
     with open_rows(table, sample_weight, divergence, n_jobs) as rows:

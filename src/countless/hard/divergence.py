@@ -1,13 +1,14 @@
-"""What DP-means measures between a row and a center.
+"""The divergences that DP-means computes between a row and a center.
 
-Every divergence here is a Bregman divergence (or the cosine form of one), and two facts about those
-carry the library:
+Every divergence here is a Bregman divergence (or the cosine form of one). The library uses two
+properties of those:
 
-* it is linear in the row, ``d(x, c) = row_cost(x) + offset(c) - <x, slope(c)>``, so a matrix
-  product compares a block of rows with all centers, dense or sparse;
-* the best center of a cluster is its mean, and the cost of the cluster then depends on its weight
-  ``W`` and weighted sum ``S`` alone: ``sum_i w_i row_cost(x_i) + energy(W, S)``. Merges, splits and
-  moves of rows have exact costs because weights and sums add.
+* up to a term of the row it is linear in the row, ``d(x, c) = row_cost(x) + offset(c) - <x,
+  slope(c)>``, so a matrix product compares a block of rows with all centers, dense or sparse;
+* the optimal center of a cluster is its mean, and the cost of the cluster then depends on its rows
+  through ``sum_i w_i row_cost(x_i)`` and its sufficient statistics, the weight ``W`` and the
+  weighted sum ``S``: ``sum_i w_i row_cost(x_i) + energy(W, S)``. The cost of merges, splits and
+  moves of rows is exact because weights and sums are additive.
 
 Banerjee, Merugu, Dhillon and Ghosh, *Clustering with Bregman divergences*, JMLR 2005.
 """
@@ -27,45 +28,45 @@ TINY = 1e-12
 
 
 class Divergence(ABC):
-    """One way to measure rows against centers, by the functions that the module speaks of."""
+    """A divergence between rows and centers, by the functions of the module's docstring."""
 
     name: ClassVar[str]
-    # True where sqrt(divergence) obeys the triangle inequality, so that bounds may skip distances.
+    # True if sqrt(divergence) satisfies the triangle inequality, so that bounds are valid.
     is_metric: ClassVar[bool] = False
-    # The engine's squared Euclidean distance divided by this divergence.
+    # The squared Euclidean distance used internally, divided by this divergence.
     scale: ClassVar[float] = 1.0
     domain: ClassVar[str] = "any number"
-    # True where only ratios matter, so that small values must not drown in sums with large ones.
+    # True for scale-invariant divergences: small values must not be lost in sums with large ones.
     by_ratio: ClassVar[bool] = False
 
     def outside_domain(self, values: np.ndarray) -> np.ndarray:
-        """Mark the values that the divergence is not defined for."""
+        """Mark the values outside the domain of the divergence."""
         return np.zeros(values.shape, dtype=bool)
 
     def prepare(self, X):
-        """Return the rows in the form that is clustered (itself, except for the cosine)."""
+        """Return the rows in the form that is clustered (unchanged, except for the cosine)."""
         return X
 
     @abstractmethod
     def row_cost(self, X) -> np.ndarray:
-        """Return the part of the divergence that belongs to the row alone."""
+        """Return the part of the divergence that depends on the row only."""
 
     @abstractmethod
     def slope_offset(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each center's linear form: ``d(x, c) = row_cost(x) + offset - <x, slope>``."""
 
     def means(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Return the best center of each cluster."""
+        """Return the optimal center of each cluster."""
         return total / weight[:, None]
 
     @abstractmethod
     def energy(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Return each cluster's share of the objective beyond its rows' own costs."""
+        """Return each cluster's part of the objective, without the terms of single rows."""
 
     def check(self, X, first_row: int = 0) -> None:
         """Raise a ValueError that names the first row and column outside the domain.
 
-        Rows are counted from ``first_row``.
+        ``first_row`` is the index of the first row of X in the whole table.
         """
         zero_is_bad = bool(self.outside_domain(np.zeros(1, dtype=np.float64))[0])
         if sp.issparse(X) and zero_is_bad and X.nnz < X.shape[0] * X.shape[1]:
@@ -88,7 +89,7 @@ class Divergence(ABC):
 
 
 class SquaredEuclidean(Divergence):
-    """``||x - c||^2``, the paper's own."""
+    """``||x - c||^2``, as in the paper."""
 
     name = "sqeuclidean"
     is_metric = True
@@ -121,8 +122,8 @@ class Cosine(Divergence):
             raise ValueError(f"divergence='cosine' needs {self.domain}; row {row} is")
 
     def prepare(self, X):
-        # First to a largest value of 1, so that squares neither overflow nor vanish. Rows without a
-        # direction stay as they are, for the check to find them.
+        # Scale first by the largest absolute value, so that squares neither overflow nor underflow.
+        # Zero rows are left unchanged; the check reports them.
         largest = _largest(X)
         X = X.copy()
         _divide_rows(X, np.where(np.isfinite(largest) & (largest > 0), largest, 1.0))
@@ -138,7 +139,7 @@ class Cosine(Divergence):
 
     def means(self, weight, total):
         norm = np.linalg.norm(total, axis=1, keepdims=True)
-        # Rows that cancel out leave no direction; any unit vector costs the same.
+        # If the sum is zero, every unit vector has the same cost.
         direction = np.zeros_like(total)
         direction[:, 0] = 1.0
         return np.divide(total, norm, out=direction, where=norm > 0)
@@ -160,7 +161,7 @@ class KullbackLeibler(Divergence):
         return _row_sums(X, lambda x: xlogy(x, x) - x)
 
     def slope_offset(self, centers):
-        # Relative to the center, because the divergence has no unit of its own.
+        # The floor is relative to the center, because the divergence has no natural unit.
         floor = np.maximum(TINY * centers.mean(axis=1, keepdims=True), np.finfo(float).tiny)
         inside = np.maximum(centers, floor)
         return np.log(inside), inside.sum(axis=1)
@@ -169,12 +170,12 @@ class KullbackLeibler(Divergence):
         return np.maximum(total, 0.0) / weight[:, None]
 
     def energy(self, weight, total):
-        total = np.maximum(total, 0.0)  # a difference of sums can miss 0 by rounding
+        total = np.maximum(total, 0.0)  # rounding can make a difference of sums negative
         return -(xlogy(total, total / weight[:, None]) - total).sum(axis=1)
 
 
 class ItakuraSaito(Divergence):
-    """``sum x / c - log(x / c) - 1``: spectra and other positive values measured by ratio."""
+    """``sum x / c - log(x / c) - 1``: spectra and other positive values compared by ratio."""
 
     name = "itakura-saito"
     by_ratio = True
@@ -218,14 +219,14 @@ class Logistic(Divergence):
 
 
 def _blocks(X: np.ndarray):
-    """Yield (start, rows) of blocks of a table, small beside it."""
+    """Yield (start, rows) of blocks of a table, to bound temporary memory."""
     step = max(1, 2**20 // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         yield start, X[start : start + step]
 
 
 def _divide_rows(X, divisor: np.ndarray) -> None:
-    """Divide each row by a number, in place; its inverse may be too large for the type of X."""
+    """Divide each row by a number, in place; its inverse could overflow in the dtype of X."""
     divisor = divisor.astype(X.dtype)
     if sp.issparse(X):
         X.data /= np.repeat(divisor, np.diff(X.indptr))

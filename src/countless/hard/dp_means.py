@@ -1,4 +1,4 @@
-"""DP-means: k-means that opens a cluster where rows pay for it, and so needs no k.
+"""DP-means: k-means with a penalty per cluster instead of a given k.
 
 It minimises ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` over clusterings and
 centers.
@@ -58,8 +58,8 @@ from countless.rows import Block, Rows
 from countless.rows.table import find_table
 
 ORDERS = ("given", "random", "farthest")
-# Tables of up to so many rows and cells are refined until no move helps; larger ones until moves
-# gain little.
+# Up to this many rows and cells the local search runs until no move lowers the objective (tol = 0);
+# above, it stops at this tolerance.
 SMALL_ROWS, SMALL_CELLS = 10_000, 2_000_000
 LARGE_TABLE_TOL = 1e-3
 
@@ -84,24 +84,24 @@ def dp_means(
     ----------
     rows : Rows
     penalty : float
-        The price of one cluster.
+        The penalty of one cluster.
     order : {'given', 'random', 'farthest'}
-        In what order rows may open clusters.
+        The order in which rows may open clusters.
     refine : bool
-        False is Algorithm 1. True takes its first pass, or the clusters of ``start``, and lowers
-        the objective from there.
+        False is Algorithm 1. True is local search from its first pass, or from the clusters of
+        ``start``.
     start : array of int, optional
-        A label for each row to start from, when refining.
+        Initial labels of the rows, when refining.
     keep : bool
-        Keep the clusters of ``start``: rows move to the nearest center, and none is opened.
+        Keep the number of clusters of ``start``: k-means only, no cluster is opened.
     tol, max_iter : float, int
-        Stop when a round gains less than this share of the objective, or after so many passes.
+        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
     seed : int
-        Decides a random order.
+        Seed of a random order.
     on_pass : callable
-        Told the objective and the number of clusters after each pass.
+        Called with the objective and the number of clusters after each pass.
     checkpoint : Checkpoint
-        Where a run may go on from, and is saved to.
+        From which the run is resumed, and to which it is saved.
     """
     nearest = Nearest(rows)
     settings: dict[str, Any] = {
@@ -126,7 +126,7 @@ def dp_means(
 
 
 def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
-    """Return the labels of rows around some of them chosen at random."""
+    """Return labels by the nearest of ``n_clusters`` rows drawn at random."""
     nearest = assign_to(rows, rows.points(sample_places(rows, n_clusters, seed)))
     nearest.drop_empty()
     return nearest.labels
@@ -137,7 +137,7 @@ def _seed(random: np.random.RandomState) -> int:
 
 
 def transform_block(block: Block, held, message) -> np.ndarray:
-    """Return how far each row of a block is from each center."""
+    """Return the distances of the rows of a block from each center."""
     divergence, centers = message
     X = block.values
     if divergence.name == "sqeuclidean" and not sp.issparse(X):
@@ -163,40 +163,42 @@ class DPMeans(
     Parameters
     ----------
     penalty : 'auto' or float, default='auto'
-        The price of one cluster, in units of the objective (a sum over rows). 'auto' takes it from
-        the widest plateau of `penalty_path`. With ``refine=False`` a row opens a cluster when its
-        own weighted divergence exceeds the penalty, so that 'auto' there takes the number of
+        The penalty of one cluster, in units of the objective (a sum over rows). 'auto' takes it
+        from the selected plateau of `penalty_path`. With ``refine=False`` a row opens a cluster
+        when its own weighted divergence exceeds the penalty, so 'auto' then takes the number of
         clusters from the path and the penalty from `farthest_first_penalty`.
     divergence : {'sqeuclidean', 'kl', 'itakura-saito', 'logistic', 'cosine'}, default='sqeuclidean'
-        What is summed: squared Euclidean distance; relative entropy of counts and proportions;
-        ratios of positive values; relative entropy of binary data; one minus the cosine.
+        The divergence between a row and a center: squared Euclidean distance; relative entropy of
+        counts and proportions; Itakura-Saito, for positive values compared by ratio; relative
+        entropy of binary data; one minus the cosine.
     order : {'given', 'random', 'farthest'}, default='given'
         The order in which rows may open clusters in a pass: as given, at random, or the farthest
         first.
     refine : bool, default=True
-        Go on with merges, splits and moves of single rows, and with ventures that are taken back
-        unless they pay, until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
-        to the letter.
+        Local search by merges, splits, moves of single rows, and over-split and repair (undone
+        unless it gains), until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
+        exactly.
     n_clusters : int, optional
-        A number of clusters of your own choice, such as the next best of ``path_``: the clusters of
-        the path at that number, their rows moved to the nearest center until none moves. Needs
-        ``penalty='auto'`` and ``refine=True``. ``path_.n_clusters`` still has what the data says.
+        A given number of clusters, such as the second best of ``path_``: the clusters of the path
+        at that number, followed by k-means until convergence. Needs ``penalty='auto'`` and
+        ``refine=True``. ``path_.n_clusters`` is still the number chosen from the data.
     n_init : int, default=1
-        Runs, of which the one with the lowest objective is kept. Runs after the first take rows in
-        random order or, when refining, start around random rows.
+        Number of runs; the one with the lowest objective is kept. Runs after the first visit rows
+        in random order or, when refining, are initialised at random rows.
     max_iter : int, default=300
-        Passes over the rows at most; a round of refinement that has begun is finished.
+        Maximum number of passes over the rows; a round of refinement that has begun is finished.
     tol : float, optional
         Refinement stops when a round of moves lowers the objective by less than this share of it;
-        rows settle until passes gain far less. 0 goes on until no move helps. The default is 0 up
-        to 10,000 rows and 2 million cells, and 1e-3 beyond.
+        assignment passes have a much smaller minimum gain. 0 continues until no move lowers it. The
+        default is 0 up to 10,000 rows and 2 million cells, and 1e-3 beyond.
     checkpoint : str or Path, optional
-        A file that the run is saved to every few passes. A run that was stopped goes on from it to
-        the same answer; the file is removed at the end. It is locked while a run uses it, and of no
-        use to another table or other parameters. Needs ``n_init=1`` and, where chance decides, a
-        number for ``random_state``.
+        A file to which the run is saved every few passes. An interrupted run is resumed from it,
+        with the same result; the file is removed at the end. It is locked while a run uses it, and
+        is rejected for another table or other parameters. Needs ``n_init=1`` and, if the order is
+        random, an integer ``random_state``.
     random_state : int, RandomState instance or None, default=None
-        Decides random orders and starts. It does not decide how many clusters there are.
+        Determines random orders and initialisations. The chosen number of clusters does not depend
+        on it.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -208,21 +210,21 @@ class DPMeans(
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     cluster_ids_ : ndarray of shape (n_clusters,)
-        The label of each center: 0, 1, ... after `fit`; in a stream an id never changes its
-        meaning.
+        The label of each center: 0, 1, ... after `fit`; in a stream an id always denotes the same
+        cluster.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The weight of the rows in each cluster.
     penalty_ : float
         The penalty used.
     path_ : PenaltyPath
-        The path that ``penalty='auto'`` chose from; its ``confidence`` says how sure the number of
-        clusters is.
+        The path from which ``penalty='auto'`` chose; its ``confidence`` is the probability that the
+        number of clusters is right.
     objective_ : float
         The cost of all rows at their centers plus the penalty for each cluster.
     objective_history_ : ndarray
-        The objective after each pass; it never rises.
+        The objective after each pass; it never increases.
     n_iter_ : int
-        Passes made.
+        Number of passes.
     converged_ : bool
         Whether it ended before ``max_iter``.
     share_computed_ : float
@@ -283,14 +285,14 @@ class DPMeans(
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), or a table elsewhere
-            float32 and float64 are used as they are, but for the cosine, which copies them to unit
-            length. Sparse rows are compared about zero: take a large offset out of a column first.
-            A table elsewhere is a ``np.memmap``, a path to a .npy or Parquet file or to a folder of
-            Parquet files, which are read block by block, or a Dask array or data frame, whose
-            chunks are worked on by the Dask cluster in use. The answer is the same everywhere.
+            float32 and float64 are used without conversion, except for the cosine, which makes a
+            copy scaled to unit length. Sparse rows are not centred: subtract a large offset of a
+            column first. A table elsewhere is a ``np.memmap``, a path to a .npy or Parquet file or
+            to a folder of Parquet files, which are read in blocks, or a Dask array or data frame,
+            whose chunks are processed by the current Dask cluster. The result is the same for all.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is as good as absent; it is labelled all the same, after the rest.
+            A row of weight 0 does not affect the clusters; it is labelled afterwards.
 
         Returns
         -------
@@ -325,12 +327,12 @@ class DPMeans(
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Take in a batch of rows of a stream.
+        """Update the clusters with a batch of rows of a stream.
 
-        Memory is bounded: all rows seen are remembered as at most 1,024 weighted items. Clusters
-        are born, merged and split as rows come, and keep their ids (`cluster_ids_`). With
-        ``penalty='auto'`` the first batch decides, and the penalty then grows in proportion to the
-        weight seen. After `fit` the stream goes on from the clusters found.
+        Memory is bounded: all rows seen are summarised by at most 1,024 weighted micro-clusters.
+        Clusters are created, merged and split as rows arrive, and keep their ids (`cluster_ids_`).
+        With ``penalty='auto'`` the first batch determines the penalty, which then grows in
+        proportion to the weight seen. After `fit` the stream continues from the clusters found.
 
         Parameters
         ----------
@@ -353,7 +355,7 @@ class DPMeans(
         return self
 
     def _take_in(self, rows: Rows, first: bool, random) -> None:
-        """Cluster what is kept of the stream together with a batch."""
+        """Cluster the summary of the stream together with a batch."""
         stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
             seen = stream.items.weight.sum()
@@ -381,7 +383,7 @@ class DPMeans(
             return look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
 
     def transform(self, X):
-        """Return how far each row is from each center.
+        """Return the distance of each row from each center.
 
         Euclidean distance for ``divergence='sqeuclidean'``, as in `sklearn.cluster.KMeans`; else
         the divergence itself.
@@ -393,7 +395,7 @@ class DPMeans(
         return np.concatenate(parts)
 
     def score(self, X, y=None, sample_weight=None):
-        """Return minus the objective of X at the centers found: the higher the better."""
+        """Return the negative objective of X at the fitted centers: higher is better."""
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, sample_weight, reset=False) as rows:
             summary = assign_to(rows, self.cluster_centers_).summary
@@ -429,19 +431,19 @@ class DPMeans(
 
     @contextmanager
     def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
-        """Check the rows and hold them open."""
+        """Validate the rows and open them."""
         table = find_table(X)
         in_memory = table is None
         if in_memory:
             table = validate_numbers(self, X, reset=reset, accept_sparse="csr")
         divergence = get_divergence(self.divergence)
         with open_checked(table, sample_weight, divergence, self.n_jobs) as rows:
-            if not in_memory:  # then one row speaks for the number of columns
+            if not in_memory:  # one row suffices to check the number of columns
                 validate_data(self, rows.points(np.zeros(1, dtype=int)), reset=reset)
             yield rows
 
     def _resolve_penalty(self, rows: Rows, random, *, refine: bool):
-        """Return the penalty and, where the path found it, the labels to start from."""
+        """Return the penalty and, if it was chosen from the path, the initial labels."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None
         self.path_ = path_of(rows)
@@ -452,7 +454,7 @@ class DPMeans(
         return farthest_distance(rows, self.path_.n_clusters), None
 
     def _agree_with_path(self) -> None:
-        """Put what was found into the path where the path had not found it."""
+        """Add the fitted clustering to the path if their numbers of clusters differ."""
         if not is_auto(self.penalty) or not self.refine or self.n_clusters is not None:
             return
         if self.n_clusters_ != self.path_.n_clusters:
@@ -483,7 +485,7 @@ class DPMeans(
         return best
 
     def _store(self, found: Clustering, penalty: float) -> None:
-        """Keep what was found, clusters numbered by first appearance."""
+        """Set the fitted attributes, with clusters numbered by first appearance."""
         nearest, frame = found.nearest, found.nearest.rows.frame
         nearest.forget_all_but_labels()
         nearest.number_by_appearance()

@@ -17,18 +17,18 @@ def farthest_first_penalty(
 ) -> float:
     """Return a penalty at which DP-means finds roughly `k` clusters.
 
-    A set starts with the mean of all rows. In each of k rounds the row farthest from the set is
-    found and then added. The answer is the distance found in round k, before that row is added. The
-    paper does not say whether distances are squared; here they are, since its Algorithm 1 compares
-    squared distances with the penalty. A row of weight w counts as w times as far, because that is
-    what decides whether it opens a cluster.
+    Farthest-first traversal: a set starts with the mean of all rows. In each of k rounds the row
+    farthest from the set is found and then added. The penalty is the distance found in round k,
+    before that row is added. The paper does not say whether distances are squared; here they are,
+    since its Algorithm 1 compares squared distances with the penalty. The distance of a row is
+    multiplied by its weight, because the product decides whether the row opens a cluster.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows.
     k : int
-        About how many clusters are wanted, from 1 to the number of rows.
+        Approximate number of clusters, from 1 to the number of rows.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; default 1.
     divergence : str, default='sqeuclidean'
@@ -37,7 +37,7 @@ def farthest_first_penalty(
     Returns
     -------
     float
-        On the scale of one row's distance, as Algorithm 1 (``refine=False``) uses it.
+        The penalty, on the scale of one row's distance, as Algorithm 1 (``refine=False``) uses it.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def farthest_first_penalty(
 
 
 def farthest_distance(rows: Rows, k: int) -> float:
-    """Return how far the row of round k is from the set of the rows found before it."""
+    """Return the weighted distance of the row of round k from the set found before it."""
     frame = rows.frame
     state = rows.hold({"distance": (np.float64, np.inf)})
     center = frame.means(rows.whole)
@@ -67,6 +67,6 @@ def farthest_distance(rows: Rows, k: int) -> float:
 
 
 def farthest_block(block: Block, held, center) -> tuple[float, int]:
-    """Lower the distances of rows from the set by a new center; return the farthest row."""
+    """Update the distances of rows from the set with a new center; return the farthest row."""
     far = distances_to(block.form, block.weight, center, held["distance"])
     return float(block.weight[far] * held["distance"][far]), block.start + far

@@ -1,16 +1,16 @@
 """Refined clusterings of some hundreds of weighted points, for every number of clusters.
 
-A cut of Ward's tree is no optimum. At each k k-means goes on from the better of two starts: the cut
-of the tree, and the clusters of the level above with the two joined whose merge costs least.
+A cut of Ward's dendrogram is not optimal. At each k k-means is run from two initialisations, the
+cut of the dendrogram, and the clusters at k + 1 with the cheapest pair merged; the better is kept.
 
-Three figures describe a level, and what they are on data without clusters is known from
-`countless.hard.null_reference`:
+Three statistics describe a level (one k); `countless.hard.null_reference` has their null
+distribution:
 
-* the width of its plateau: the interval of log(penalty) over which k clusters are best. With E[k]
-  the cost of k clusters that is ``log((E[k-1] - E[k]) / (E[k] - E[k+1]))`` where E is convex; a k
-  that is best at no penalty has width 0;
+* the width of its plateau: the interval of log(penalty) over which k clusters are optimal. With
+  E[k] the cost of k clusters it is ``log((E[k-1] - E[k]) / (E[k] - E[k+1]))`` where E is convex; a
+  k that is optimal at no penalty has width 0;
 * its compactness: ``log((E[1] / (n - 1)) / (E[k] / (n - k)))``;
-* its separation: minus the log of the share of rows near the border of their cluster.
+* its separation: the negative log of the share of rows near the border of their cluster.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from countless.kernels.levels import assign_points, sum_clusters, weight_near_bo
 
 # Passes of k-means at a level; most need fewer.
 MOST_PASSES = 10
-# A row counts as near a border up to half the way to its center.
+# A row is near a border up to half the distance from the border to its center.
 REACH = 0.25
 
 
 class Points(NamedTuple):
-    """Weighted points that stand for rows."""
+    """Weighted points that represent rows."""
 
     mean: np.ndarray  # (m, n_features)
     weight: np.ndarray  # (m,)
@@ -40,7 +40,7 @@ class Points(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A clustering into k clusters, or fewer where one has become empty."""
+    """A clustering into k clusters, or fewer if one has become empty."""
 
     labels: np.ndarray  # (m,)
     weight: np.ndarray  # (k,)
@@ -49,7 +49,7 @@ class Level(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What describes the levels k = 2, 3, ..."""
+    """The statistics of the levels k = 2, 3, ..."""
 
     width: np.ndarray
     compactness: np.ndarray
@@ -57,10 +57,10 @@ class Figures(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """What equal rows hide: they are taken as spread over half the step to the next value."""
+    """Rounding of discrete data: equal rows are treated as spread over half a step of values."""
 
-    gain: float = 0.0  # a merge costs this at least, for each row of the table
-    cost: float = 0.0  # of a row
+    gain: float = 0.0  # least cost of a merge, per row of the table
+    cost: float = 0.0  # added cost per row
 
 
 def refine_levels(points: Points, tree: WardTree, highest: int, lowest: int = 1) -> list[Level]:
@@ -96,7 +96,7 @@ def _cost(level: Level) -> float:
 
 
 def _settle(points: Points, labels: np.ndarray) -> Level:
-    """Move points to the nearest center until none moves."""
+    """Run k-means until no label changes, or for `MOST_PASSES`."""
     labels = labels.astype(np.int64)
     for passes in range(MOST_PASSES + 1):
         clusters = _sum_clusters(points, labels)
@@ -111,7 +111,7 @@ def _settle(points: Points, labels: np.ndarray) -> Level:
 
 
 def _sum_clusters(points: Points, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights and sums of clusters; those without points are dropped from ``labels``."""
+    """Return weights and sums of clusters; ``labels`` are renumbered without empty ones."""
     k = int(labels.max()) + 1
     weight, total = np.empty(k), np.empty((k, points.mean.shape[1]))
     sum_clusters(points.mean, points.weight, labels, weight, total)
@@ -123,13 +123,13 @@ def _sum_clusters(points: Points, labels: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _compare(points: Points, clusters: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Return the divergence of each point from each center, but for a term of the point."""
+    """Return the divergence of each point from each center, up to a term of the point."""
     slope, offset = points.divergence.slope_offset(points.divergence.means(*clusters))
     return offset - points.mean @ slope.T
 
 
 def _joined(points: Points, level: Level) -> np.ndarray:
-    """Return labels with the two clusters joined whose merge costs least."""
+    """Return labels after merging the cheapest pair of clusters."""
     energy = points.divergence.energy
     alone = energy(level.weight, level.total)
     a, b = np.triu_indices(len(alone), 1)
@@ -142,7 +142,7 @@ def _joined(points: Points, level: Level) -> np.ndarray:
 
 
 def separation(points: Points, level: Level) -> float:
-    """Return minus the log of the share of rows near the border of their cluster."""
+    """Return the negative log of the share of rows near the border of their cluster."""
     centers = points.divergence.means(level.weight, level.total)
     if len(centers) == 1:
         return 0.0
@@ -152,14 +152,14 @@ def separation(points: Points, level: Level) -> float:
     compared = _compare(points, (level.weight, level.total))
     near = weight_near_border(compared, points.weight, apart, REACH)
     n_rows = points.weight.sum()
-    # Half a row keeps the logarithm finite where no row is near.
+    # A pseudo-count of half a row keeps the logarithm finite.
     return float(-np.log((near + 0.5) / (n_rows + 1.0)))
 
 
 def convex_gains(gain: np.ndarray) -> np.ndarray:
-    """Return what each further cluster saves on the lower convex hull of the costs.
+    """Return the gain of each further cluster on the lower convex hull of the costs.
 
-    ``gain`` has ``E[1] - E[2], E[2] - E[3], ...``; on the hull these never rise.
+    ``gain`` is ``E[1] - E[2], E[2] - E[3], ...``; on the hull these are non-increasing.
 
     Examples
     --------
@@ -176,14 +176,14 @@ def describe_levels(
     n_rows: float,
     resolution: Resolution,
 ) -> Figures:
-    """Return the figures of the levels 2 to K.
+    """Return the statistics of the levels 2 to K.
 
     Parameters
     ----------
     cost : ndarray of shape (K,)
         E[1], ..., E[K].
     gain : ndarray of shape (K,)
-        What each further cluster saves, on the hull.
+        The gain of each further cluster, on the hull.
     separation : ndarray of shape (K - 1,)
     n_rows : float
     resolution : Resolution

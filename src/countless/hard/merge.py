@@ -8,16 +8,16 @@ import numpy as np
 
 from countless.rows import Rows, Summary
 
-# Partners looked at for each cluster where the second order only estimates what a merge costs.
+# Candidate partners per cluster where merge costs are only estimated, to second order.
 PARTNERS = 8
-# Values that are held at once; clusters that are compared with as many others, one pair for so many
-# bytes of the table.
+# Values computed at once; then bounds on the side of a tile of cluster pairs, which has one pair
+# per TILE_ROOM bytes of the table.
 CHUNK_VALUES = 2**14
 LEAST_TILE, MOST_TILE, TILE_ROOM = 64, 256, 2048
 MANY_CLUSTERS = 1024
 
 
-# Other clusters around each, and how far off they are: the first of all clusters, the second, ...
+# The nearest neighbours of all clusters and their distances, then the second nearest, ...
 Listed = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
@@ -26,11 +26,11 @@ def profitable_merges(
 ) -> np.ndarray:
     """Return pairs of clusters that are each other's cheapest merge, if cheaper than the limit.
 
-    Where those around each cluster are ``listed``, its partner is looked for among them only.
+    With neighbour lists ``listed``, partners are searched among the listed clusters only.
 
-    Merging such pairs at once, and again until none is left, gives the clusters of merging the
-    cheapest pair one at a time: a merge never becomes cheaper by others elsewhere (exactly so for
-    squared Euclidean distance).
+    Merging such reciprocal nearest neighbours at once, and again until none is left, gives the same
+    clusters as merging the cheapest pair one at a time (Ward's linkage): no merge becomes cheaper
+    by other merges (reducibility; exact for squared Euclidean distance).
     """
     frame = rows.frame
     pairs = _candidate_pairs(rows, summary, listed)
@@ -42,7 +42,7 @@ def profitable_merges(
         joined.absorb(summary.take(b[part]))
         cost[part] = frame.energy(joined) - energy[a[part]] - energy[b[part]]
     order = np.argsort(cost, kind="stable")
-    # The first time that a cluster turns up in the order of costs is with its cheapest partner.
+    # The first pair of a cluster in the order of costs is the one with its cheapest partner.
     first = np.full(len(summary.weight), len(order))
     for side in (a, b):
         np.minimum.at(first, side[order], np.arange(len(order)))
@@ -63,7 +63,7 @@ def _candidate_pairs(rows: Rows, summary: Summary, listed: Listed | None) -> np.
 
 
 def _cheapest_listed(weight: np.ndarray, listed: Listed) -> np.ndarray:
-    """Return each cluster with the partner in its list that is cheapest, as far as lists tell."""
+    """Return each cluster with its cheapest listed partner, by the lists' distance bounds."""
     own = np.arange(len(weight))
     partner, least = own.copy(), np.full(len(weight), np.inf)
     for other, gap in listed:
@@ -76,7 +76,7 @@ def _cheapest_listed(weight: np.ndarray, listed: Listed) -> np.ndarray:
 def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
     """Return each cluster with its cheapest partner, by squared Euclidean distance."""
     frame, k = rows.frame, len(summary.weight)
-    # Which merge is cheapest among very many need not be known to the last digit.
+    # With very many clusters float32 is accurate enough to choose candidates.
     kind = np.float32 if k > MANY_CLUSTERS else np.float64
     weight = frame.weights(summary)
     share = (weight / weight.max()).astype(kind)
@@ -116,7 +116,7 @@ def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
 
 
 def _cheap(rows: Rows, summary: Summary) -> np.ndarray:
-    """Return each cluster with partners that are cheap by the second order of the divergence."""
+    """Return each cluster with partners whose merge is cheap to second order in the divergence."""
     frame, k = rows.frame, len(summary.weight)
     weight, mean = frame.weights(summary), frame.means(summary)
     weight = weight / weight.max()

@@ -1,7 +1,7 @@
-"""Micro-clusters: a table of any length as some hundreds of weighted points.
+"""Micro-clusters (a coreset): a table of any length as some hundreds of weighted points.
 
-A short table is its own distinct rows. A longer one is cut around centers found on a sample, and
-then all its rows are counted, so weights and sums are exact.
+For a short table these are its distinct rows. A longer one is partitioned around centers found on a
+sample, and then all its rows are assigned, so weights and sums are exact.
 """
 
 from __future__ import annotations
@@ -17,36 +17,38 @@ from countless.rows.survey import hash_uniform
 
 # Tables of at most this many rows are not summarised: their distinct rows are the items.
 FEW_ROWS = 1000
-# How many micro-clusters: between the two, as many as keep the comparisons with all rows at this
-# number.
+# Number of micro-clusters: between FEWEST and MOST, such that rows times micro-clusters is about
+# COMPARISONS.
 FEWEST, MOST, COMPARISONS = 384, 1024, 4e7
-# Values in the items and in the dense part of the sample: a table with many columns gets fewer.
+# Largest number of values in the items and in the dense part of the sample: a table with many
+# columns gets fewer items.
 ITEM_VALUES = 2**22
-# Values of all pairs of items: where merge costs have no short cut, each must be looked at.
+# Largest number of values of all pairs of items, for divergences whose merge costs are computed
+# pair by pair.
 PAIR_VALUES = 2**27
-# Sampled rows for each micro-cluster, and passes of k-means over the sample.
+# Sampled rows per micro-cluster, and k-means iterations on the sample.
 SAMPLE_RATIO = 8
 PASSES = 6
-# Squared distances below this are those of equal rows.
+# Squared distances below this are attributed to equal rows.
 NOISE = 2.0**-200
-# Draws of the second half of the seeds.
+# Rounds in which the second half of the seeds is drawn.
 SEED_DRAWS = 2
 
 
 class MicroClusters(NamedTuple):
-    """Items that stand for all rows; a row of no weight belongs to the item nearest to it."""
+    """Items that represent all rows; a row of zero weight belongs to the item nearest to it."""
 
-    labels: Any  # (n_rows,) the item of each row, in the form that the table came in
+    labels: Any  # (n_rows,) the item of each row, as the same kind of array as the table
     weight: np.ndarray  # (m,)
-    total: np.ndarray  # (m, n_features) about the origin
+    total: np.ndarray  # (m, n_features) relative to the origin
     origin: np.ndarray  # (n_features,)
     within: float  # cost of the rows at their items' means
-    sample: np.ndarray  # (s, n_features) rows minus origin that show the shape of the whole
+    sample: np.ndarray  # (s, n_features) a sample of the rows, relative to the origin
     sample_weight: np.ndarray  # (s,)
 
 
 def most_items(n_features: int, divergence: Divergence) -> int:
-    """Return how many items the tree can afford."""
+    """Return the largest number of items for which the dendrogram is affordable."""
     affordable = ITEM_VALUES / n_features
     if not divergence.is_metric:
         affordable = min(affordable, np.sqrt(PAIR_VALUES / n_features))
@@ -54,7 +56,7 @@ def most_items(n_features: int, divergence: Divergence) -> int:
 
 
 def how_many(n_rows: int) -> int:
-    """Return the number of micro-clusters that a table is worth."""
+    """Return the number of micro-clusters for a table."""
     return int(min(max(COMPARISONS / n_rows, FEWEST), MOST, max(n_rows / 4, FEWEST)))
 
 
@@ -65,7 +67,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
     ----------
     rows : Rows
     seed : int
-        Which rows are sampled is a function of the seed and their places.
+        The sample is a function of the seed and the indices of rows.
     n_micro : int, optional
         Default: the distinct rows of short tables, else `how_many`.
 
@@ -96,7 +98,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
     nearest.drop_empty()
     nearest.number_by_appearance()
     within = max(0.0, frame.total_cost + float(frame.energy(nearest.summary).sum()))
-    # What rounding leaves of a sum of zeros is no cost.
+    # A tiny cost is the rounding error of a sum of zeros.
     if within <= 1e-12 * abs(frame.total_cost):
         within = 0.0
     shown = sample.pick(np.arange(min(sample.n_rows, max(ITEM_VALUES // rows.n_features, FEWEST))))
@@ -113,14 +115,14 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
 
 
 def assign_to(rows: Rows, centers: np.ndarray) -> Nearest:
-    """Give each row to its nearest center."""
+    """Assign each row to its nearest center."""
     nearest = Nearest(rows, centers)
     nearest.assign()
     return nearest
 
 
 def sample_positions(weight: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Draw positions without replacement, by weight and by a hash of each and the seed."""
+    """Draw positions without replacement, with probability by weight, from hashes of the seed."""
     uniform = hash_uniform(np.arange(len(weight), dtype=np.uint64), seed)
     with np.errstate(divide="ignore"):
         time = -np.log(uniform) / weight
@@ -128,14 +130,15 @@ def sample_positions(weight: np.ndarray, size: int, seed: int) -> np.ndarray:
 
 
 def sample_places(rows: Rows, size: int, seed: int, *, in_order: bool = False) -> np.ndarray:
-    """Draw places of rows without replacement, by weight and by a hash of each and the seed.
+    """Draw row indices without replacement, with probability by weight, from hashes of the seed.
 
-    They come in random order, or ``in_order``. The sample is that of the whole table wherever its
-    blocks are.
+    They are returned in random order, or ascending with ``in_order``. The sample does not depend on
+    the backend or the blocks.
     """
     frame = rows.frame
     size = min(size, frame.n_counted)
-    # The first arrivals of independent Poisson clocks; so many are expected before this time.
+    # The first arrivals of independent Poisson processes, with the weights as rates; about twice
+    # the size is expected before this time.
     before = 2.0 * size / frame.total_weight
     while True:
         arrivals = rows.run(
@@ -150,7 +153,7 @@ def sample_places(rows: Rows, size: int, seed: int, *, in_order: bool = False) -
 
 
 def arrivals_block(block: Block, held, message) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that arrive before a time, and when."""
+    """Return the rows that arrive before a time, and their arrival times."""
     seed, before = message
     place = np.arange(block.start, block.start + block.n_rows)
     counted = block.weight > 0
@@ -161,10 +164,10 @@ def arrivals_block(block: Block, held, message) -> tuple[np.ndarray, np.ndarray]
 
 
 def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jobs) -> np.ndarray:
-    """Run a few passes of k-means on the sample, from seeds that leave no region out.
+    """Run a few k-means iterations on the sample, with seeding in the style of k-means||.
 
-    The sample comes in random order, so its first rows seed the dense regions. The others are drawn
-    in proportion to what they cost there, which finds small clusters that have no seed yet.
+    The sample is in random order, so its first rows seed the dense regions. The other seeds are
+    drawn with probability proportional to their cost, which finds small clusters without a seed.
     """
     with open_rows(sample.values, sample.weight, divergence, n_jobs) as rows:
         first = min(n_micro // 2, rows.n_rows)
@@ -184,13 +187,13 @@ def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jo
 
 
 def _cost(nearest: Nearest) -> np.ndarray:
-    """Return what each row costs at its center."""
+    """Return the cost of each row at its center."""
     frame = nearest.rows.frame
     cost = nearest.rows.held(nearest.state, "upper").astype(np.float64) ** 2
     noise = np.float64(NOISE)
     if not frame.by_differences:
         noise = 1e-9 * np.abs(frame.linear(nearest.centers).offset[nearest.labels])
-    # What rounding leaves of a distance 0 must not look like one.
+    # Rounding errors of a zero distance must not count as a cost.
     return np.where(cost > noise, cost, 0.0)
 
 

@@ -1,8 +1,8 @@
-"""Keeping every row with its nearest center while centers move, open and close.
+"""The assignment of rows to nearest centers, updated while centers move, open and close.
 
-`Nearest` holds the labels, what the clusters hold and, for divergences that are squared metrics,
-two bounds a row that say which rows can have changed. The labels are those of comparing every row
-with every center, wherever the rows live.
+`Nearest` is the assignment state: labels, cluster sums and, for divergences that are squared
+metrics, two triangle-inequality bounds per row (Hamerly) that exclude most rows from comparison.
+The labels equal those of comparing every row with every center, on every backend.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from countless.hard.products import Products
 from countless.rows import Rows, Summary
 from countless.rows.inplace import give_back, growing, inherit, keep, reorder, resize
 
-# Passes for which a local search goes on with its lists: centers move away from them.
+# Local passes before neighbour lists are rebuilt: they become stale as centers move.
 PASSES_A_LIST = 4
 
 
@@ -48,26 +48,26 @@ class Nearest:
     Attributes
     ----------
     state
-        What the rows' home holds for each row: labels and bounds.
+        Per-row arrays in the backend: labels and bounds.
     centers : ndarray of float64 (n_clusters, n_features)
-        While rows look only around their own, those of a float32 table are coarse: float32, as seen
-        from the frame's origin.
+        During local passes on a float32 table they are coarse: float32, relative to the frame's
+        origin.
     summary : Summary
-        What the clusters hold.
+        Weights and sums of the clusters, in fixed point.
     n_changed : int
         Rows whose label the last pass changed.
     n_computed, n_possible : int
-        Divergences computed so far, and how many comparing all with all would have been.
+        Divergences computed so far, and those of a brute-force comparison of all pairs.
     """
 
     def __init__(self, rows: Rows, centers: np.ndarray | None = None):
-        give_back()  # what the first look at the table took
+        give_back()  # memory that the survey of the table used
         self.rows = rows
         self.state = rows.hold(FIELDS)
         first = rows.frame.means(rows.whole) if centers is None else centers
         self.centers = growing(first.shape, np.float64)
         self.centers[:] = first
-        # Every row has the first label.
+        # Every row starts in cluster 0.
         k = len(first)
         self.summary = Summary(np.zeros(k, dtype=np.int64), growing(first.shape, np.int64))
         self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
@@ -80,7 +80,7 @@ class Nearest:
 
     @property
     def labels(self) -> Any:
-        """The label of each row, in the form that the table came in."""
+        """The label of each row, as the same kind of array as the table."""
         return self.rows.held(self.state, "labels")
 
     @property
@@ -93,17 +93,18 @@ class Nearest:
         self._find(np.zeros(self.n_clusters), np.inf, local=False)
 
     def settle(self, penalty: float = np.inf, *, local: bool = False) -> int:
-        """Move the centers to the means of their clusters, and find each row's nearest.
+        """Do a Lloyd iteration: move centers to the means, assign rows to the nearest.
 
-        With ``local`` rows look among those near their own. Returns how many rows have a weighted
-        divergence from the nearest that exceeds the penalty; these are marked.
+        With ``local`` rows are compared only with the neighbours of their own center. Returns how
+        many rows have a weighted divergence from the nearest center above the penalty; these are
+        marked.
         """
         frame = self.rows.frame
         local = local and frame.divergence.is_metric
-        # A local search goes on with its lists for a while if the clusters stay the same.
+        # Local passes reuse the neighbour lists for a while if the clusters are the same.
         if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
             self._lists = None
-        if not local and self._bounded is not None:  # then no bound will hold, and room is short
+        if not local and self._bounded is not None:  # bounds become invalid: free the memory
             self._bounded = self._bounded[:, :0].copy()
         give_back()
         coarse = local and frame.is_single
@@ -111,17 +112,17 @@ class Nearest:
             drift = self._to_means(np.arange(self.n_clusters))
         else:
             drift = np.full(self.n_clusters, np.inf)
-            del self.centers  # first, to have its room
+            del self.centers  # free its memory before allocating
             shape = self.summary.total.shape
             self.centers = growing(shape, np.float32 if coarse else np.float64)
             frame.means(self.summary, coarse=coarse, out=self.centers)
         return self._find(drift, penalty, local=local)
 
     def settle_for_good(self) -> None:
-        """Move the centers to the means, find each row's nearest, and forget empty clusters.
+        """Do the final exact assignment: centers to the means, rows to the nearest, no empty ones.
 
-        After a local search, of very many clusters, the sums are made anew instead of being held
-        meanwhile: with the centers and bounds they take more room than all else before.
+        After local passes, which are for very many clusters, the sums are freed first and
+        recomputed afterwards: together with centers and bounds they would set the peak memory.
         """
         if self._bounded is None:
             self.settle()
@@ -129,7 +130,7 @@ class Nearest:
             return
         shape, frame = self.summary.total.shape, self.rows.frame
         self.forget_all_but_labels()
-        del self.centers  # first, to have its room
+        del self.centers  # free its memory before allocating
         self.centers = frame.means(self.summary, out=growing(shape, np.float64))
         self.summary.resize(0)
         self._forget_moves()
@@ -140,7 +141,7 @@ class Nearest:
         self.drop_empty()
 
     def _find(self, drift: np.ndarray, penalty: float, *, local: bool, sums: bool = True) -> int:
-        """Find each row's nearest center; each has moved so far since bounds were made."""
+        """Find each row's nearest center; ``drift`` is how far each has just moved."""
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
             self._lists = list_neighbours(
@@ -175,17 +176,17 @@ class Nearest:
         return n_far
 
     def open(self, order: str, seed: int, penalty: float) -> None:
-        """Let the marked rows open clusters in the order given, as a serial loop would.
+        """Open clusters at marked rows, in the given order, as a serial loop would.
 
-        A row sees the clusters opened by rows before it only, so later ones may be nearer to it
-        until the next pass.
+        A row is compared only with clusters opened by rows before it in that order, so a later one
+        may be nearer until the next pass.
         """
         rows, frame = self.rows, self.rows.frame
         openers, points = find_openers(rows, self.state, order, seed, penalty)
         first, n_opened = self.n_clusters, len(openers.row)
         resize(self.centers, first + n_opened)
         self.centers[first:] = points
-        del points  # first, to have its room
+        del points  # free its memory before allocating
         self.summary.resize(first + n_opened)
         products = Products(frame, self.centers[first:])
         message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
@@ -197,7 +198,7 @@ class Nearest:
         self._forget_moves()
 
     def drop_empty(self) -> None:
-        """Forget clusters that no row with weight is in; rows without weight look for another."""
+        """Remove clusters of zero weight; reassign their rows of zero weight."""
         used = self.summary.weight > 0
         if not used.all():
             number = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
@@ -211,14 +212,14 @@ class Nearest:
                 self.rows.run(rehome_block, self.state, message)
 
     def adopt(self, change: Relabelling, ancestor: np.ndarray) -> None:
-        """Give rows to the clusters that the summary has now.
+        """Relabel rows after a split, merge or move; the summary is already that of the result.
 
-        Cluster ``c`` came out of the old cluster ``ancestor[c]``. Where there are more than before,
-        old ones stay in their places; where there are fewer, in their order.
+        Cluster ``c`` descends from the old cluster ``ancestor[c]``. If the number of clusters
+        grows, old ones keep their numbers; if it shrinks, they keep their order.
 
-        A row of an unchanged cluster keeps its bounds: every other center is so far from its
-        ancestor. Other rows may now have a part of their old cluster next to them, of which nothing
-        is known.
+        A row of an unchanged cluster keeps its bounds: the movement of every other center is
+        measured from its ancestor. Other rows lose theirs, since another part of their old cluster
+        may be close.
         """
         give_back()
         step = self._to_means(ancestor)
@@ -227,48 +228,48 @@ class Nearest:
         self.rows.run(adopt_block, self.state, (change, step > 0), data=False)
 
     def start_from(self, labels: Any) -> None:
-        """Take labels for the rows, and make the clusters that they name."""
+        """Set the labels of the rows, and build the clusters from them."""
         self.rows.put(self.state, "labels", labels)
         self._restart(int(max(self.rows.run(largest_label, self.state, data=False))) + 1)
 
     @property
     def local_lists(self) -> Lists | None:
-        """The centers around each, if a local search has listed those of now."""
+        """The neighbour lists of the current centers, if a local pass has made them."""
         return None if self._bounded is None else self._lists
 
     def forget_lists(self) -> None:
-        """Look for the centers around each center anew in the next pass."""
+        """Discard the neighbour lists; the next pass rebuilds them."""
         self._lists = None
         give_back()
 
     def keep(self, ancestor: np.ndarray) -> None:
-        """Remember the labels of before a split: cluster ``c`` came out of ``ancestor[c]``."""
+        """Save the labels before a split: cluster ``c`` descends from ``ancestor[c]``."""
         kind = np.min_scalar_type(ancestor.max())
         self.rows.extend(self.state, {KEPT: (kind, 0)})
         self.rows.run(keep_block, self.state, ancestor.astype(kind), data=False)
 
     def take_back(self, n_clusters: int) -> None:
-        """Go back to the labels remembered, of so many clusters."""
+        """Restore the saved labels, of ``n_clusters`` clusters."""
         self.rows.run(take_back_block, self.state, None, data=False)
         self.forget_kept()
         self._restart(n_clusters)
 
     def forget_kept(self) -> None:
-        """Forget the labels remembered."""
+        """Free the saved labels."""
         self.rows.release(self.state, [KEPT])
 
     def forget_marks(self) -> None:
-        """Forget which rows were marked."""
+        """Free the marks of rows."""
         self.rows.release(self.state, MARKS)
 
     def forget_all_but_labels(self) -> None:
-        """Have the room of what only a search needs."""
+        """Free all per-row arrays but the labels, and the neighbour lists."""
         self.rows.release(self.state, [*MARKS, *BOUNDS])
         self._lists = self._bounded = None
         give_back()
 
     def number_by_appearance(self) -> None:
-        """Number clusters in the order in which rows that have weight first show them."""
+        """Number clusters by their first row of positive weight."""
         k = self.n_clusters
         places = Places.of_nothing(k)
         self.rows.run(first_rows_block, self.state, None, into=places)
@@ -281,7 +282,7 @@ class Nearest:
         self._follow(order)
 
     def _restart(self, n_clusters: int) -> None:
-        """Make the clusters that labels name; no bound is known."""
+        """Build the clusters from the labels and reset all bounds."""
         self.rows.run(forget_bounds, self.state, None, data=False)
         self._add_up(n_clusters)
         resize(self.centers, n_clusters)
@@ -290,20 +291,20 @@ class Nearest:
         self._forget_moves()
 
     def _add_up(self, n_clusters: int) -> None:
-        """Sum up the clusters that labels name."""
+        """Compute the clusters' weights and sums from the labels."""
         self.summary.resize(n_clusters)
         self.summary.clear()
         self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
 
     def _forget_moves(self) -> None:
-        """Take the centers as they are for those that bounds speak of: all of them."""
-        self._moved = np.zeros(self.n_clusters)  # since bounds were made
-        # The center of then that each comes out of, and those that lower bounds speak of.
+        """Declare that bounds are valid for the current centers, and cover all of them."""
+        self._moved = np.zeros(self.n_clusters)  # distance moved since bounds were computed
+        # The center at that time from which each descends, and those that lower bounds cover.
         self._parent = np.arange(self.n_clusters, dtype=np.int32)
         self._bounded = None
 
     def _follow(self, ancestor: np.ndarray) -> None:
-        """Carry over what bounds speak of to centers that come out of others."""
+        """Renumber the bookkeeping of the bounds for centers that descend from ``ancestor``."""
         place = np.full(len(self._moved) + 1, -1, dtype=np.int32)  # -1 stays -1
         place[ancestor[::-1]] = np.arange(len(ancestor))[::-1]  # the first of several
         self._moved = self._moved[ancestor]
@@ -319,13 +320,13 @@ class Nearest:
         return self.centers.dtype == np.float32
 
     def _to_means(self, ancestor: np.ndarray) -> np.ndarray:
-        """Move centers to the means; return how far each then is from an old one, rounded up."""
+        """Move centers to the means; return each one's distance from its ancestor, rounded up."""
         frame, before, k = self.rows.frame, self.n_clusters, len(ancestor)
         if k > before:
             resize(self.centers, k)
         step = np.empty(k)
         parts = frame.chunks(self.centers, k)
-        # No center moves before those that come out of it have been measured.
+        # In an order in which no center is overwritten before its descendants have been measured.
         for part in parts if k <= before else reversed(parts):
             mean = frame.means(self.summary.take(part), coarse=self._coarse)
             way = np.subtract(mean, self.centers[ancestor[part]], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The centers around each center, and bounds on how far off all others are."""
+"""Neighbour lists of centers, with lower bounds on the distances to all other centers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from countless.kernels.neighbours import list_nearest
 from countless.rows import Rows
 from countless.rows.inplace import chunks, growing
 
-# Measuring one center costs about this many entries of a matrix product, so longer lists do not
-# pay.
+# Computing one distance costs about as much as this many entries of a matrix product, so longer
+# lists are no faster.
 PRODUCTS_A_CENTER = 8
 MOST_NEIGHBOURS = 128
-# Lists for exact passes take at most one part in so many of the table's room.
+# Lists for exact passes take at most 1 / LISTS_ROOM of the table's memory.
 LISTS_ROOM = 64
-# In more dimensions hardly any row is settled by them.
+# In more dimensions neighbour lists decide hardly any row.
 FEW_DIMENSIONS = 32
-# Tasks that a thread has at least; each takes room.
+# Least number of tasks per thread; each allocates its own memory.
 TASKS = 4
-# Centers around their own that rows look at in a local pass, and for each dimension: in few
-# dimensions few centers are around one.
+# Length of the lists in a local pass, in all and per dimension: in few dimensions a center has few
+# neighbours.
 LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION = 32, 8
 
 
 class Lists(NamedTuple):
-    """The centers around each center."""
+    """The nearest other centers of each center, in order of distance.
 
-    neighbours: np.ndarray  # (n_clusters, n_listed) ~c if rows' bounds do not speak of c
+    ``gaps`` are lower bounds on distances between centers.
+    """
+
+    neighbours: np.ndarray  # (n_clusters, n_listed) ~c if rows' lower bounds do not cover c
     gaps: np.ndarray  # (n_clusters, n_listed + 1) the last column covers those that are not listed
-    slip: np.ndarray  # (n_clusters,) how much nearer than that the listed ones may have come
+    slip: np.ndarray  # (n_clusters,) upper bound on how much these distances have since shrunk
 
     def farthest(self, drift: np.ndarray) -> np.ndarray:
-        """Return the farthest that a listed center moved; infinite if bounds do not speak of it."""
+        """Return the largest movement of a listed center; infinite if bounds do not cover it."""
         farthest = np.zeros(len(drift))
         drift = np.append(drift, np.inf)
         for listed in self.neighbours.T:
@@ -43,7 +46,7 @@ class Lists(NamedTuple):
         return farthest
 
     def unmark(self) -> None:
-        """Say that rows' bounds speak of all neighbours."""
+        """Declare that rows' lower bounds cover all listed centers."""
         for part in chunks(self.neighbours):
             listed = self.neighbours[part]
             np.maximum(listed, ~listed, out=listed)
@@ -51,7 +54,7 @@ class Lists(NamedTuple):
     def columns(
         self, centers: np.ndarray, number: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Give some centers' first neighbours, by other numbers, with gaps; then the second."""
+        """Yield the nearest neighbours of some centers, renumbered, with gaps; then the second."""
         for listed, gap in zip(self.neighbours.T, self.gaps.T, strict=False):
             yield number[listed[centers]], gap[centers]
 
@@ -64,22 +67,22 @@ def list_neighbours(
     bounded: np.ndarray | None = None,
     parent: np.ndarray | None = None,
 ) -> Lists:
-    """List the centers around each, coarse or not, nearest first, with distances rounded down.
+    """List the neighbours of each center, nearest first, with distances rounded down.
 
-    Bounds speak of the ``bounded`` centers (None: of all), and of those whose parents they are. Of
-    ``bounded`` only the room is left.
+    Rows' lower bounds cover the ``bounded`` centers (None: all), and those that descend from them
+    by ``parent``. The memory of ``bounded`` is reused: its contents are overwritten.
     """
     frame, k = rows.frame, len(centers)
     if k == 1:
         return _unlisted(1, np.inf)
-    # Worth its k^2 products and comparisons only where rows far outnumber centers; more so where
-    # the alternative is to compare all rows with all centers, if not in so many dimensions that
-    # all centers are about as far from each other.
+    # The lists take k^2 products and comparisons, so they pay only where there are many more rows
+    # than centers. They pay earlier where bounds are void and all rows would be compared with all
+    # centers, unless in high dimensions all centers are about equally distant.
     blank = bounded is not None and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
     worth = local or blank or k * k <= 16 * rows.n_rows
     if not (frame.divergence.is_metric and worth):
         return _unlisted(k, 0.0)
-    # A local search may overlook a center, so it need not look so closely.
+    # A local pass is approximate anyway, so float32 and a projection suffice.
     kind = np.float32 if local else np.float64
     basis = few_directions(frame, centers) if local else None
     seen, unit = centers, frame.unit
@@ -99,7 +102,7 @@ def list_neighbours(
     listed = min(most, k - 1)
     if local and bounded is not None and bounded.shape == (k, listed):
         neighbours = bounded
-    else:  # those of a local search outlive the centers of now
+    else:  # lists of a local pass are kept while the number of centers changes
         neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
@@ -118,6 +121,6 @@ def list_neighbours(
 
 
 def _unlisted(k: int, gap: float) -> Lists:
-    """Return lists of nothing, with a bound on how far off all other centers are."""
+    """Return empty lists, with a lower bound on the distances to all other centers."""
     gaps = np.full((k, 1), gap, dtype=np.float32)
     return Lists(np.empty((k, 0), dtype=np.int32), gaps, np.zeros(k))

@@ -1,16 +1,17 @@
-"""What data without clusters shows, so that a number of clusters can be judged by it.
+"""The null reference: statistics of simulated data without clusters.
 
-Any cloud of points, cut into k pieces, has a plateau at k, is more compact than the whole, and has
-few points near some borders. Clouds of the data's kind and without clusters go through the same
-tree and the same refinement (`countless.hard.levels`), and a figure of the data counts as far as it
-exceeds theirs, in standard deviations:
+Any cloud of points, partitioned into k pieces, has a plateau at k, is more compact than the whole,
+and has few points near some borders. Clouds of the data's kind and without clusters go through the
+same linkage and the same refinement (`countless.hard.levels`), and statistics of the data are
+standardised by theirs. The kinds of clouds are:
 
-* bells and boxes with the data's spread along its principal axes, the bells with its skewness;
-* of discrete columns, the values that occur in them: the clouds are rounded to those, and others
-  have all values of a column with the same probability;
-* of directions, uniform ones and the directions of normal rows.
+* gamma ("bells") and uniform ("boxes") clouds with the data's variance along its principal axes;
+  the gamma clouds also have its skewness;
+* for discrete columns, these clouds rounded to the values that occur, and columns drawn uniformly
+  from those values;
+* for the cosine, uniform directions and the directions of normal rows.
 
-The draws are fixed: no seed decides how many clusters there are.
+The seed is fixed: the number of clusters does not depend on a random state.
 """
 
 from __future__ import annotations
@@ -36,29 +37,29 @@ from countless.hard.levels import (
 from countless.hard.ward import WardTree
 
 SEED = 0
-# Points of a cloud, clouds of each kind, and points that a level has at least for each cluster.
+# Points of a cloud, clouds of each kind, and the least average number of points per cluster.
 N_POINTS, N_CLOUDS, POINTS_A_CLUSTER = 400, 12, 10
 MOST_LEVELS = N_POINTS // POINTS_A_CLUSTER
-# Skewness that a simulated bell can have: from almost none to an exponential distribution's.
+# Range of the skewness of gamma clouds: from almost normal to exponential.
 SKEWNESS = (0.02, 2.0)
-# Widths are compared up to this error: at many clusters plateaus of clouds are so narrow that any
-# other would stand out, and no user could name a penalty within it.
+# Standard deviation added to that of widths: for large k plateaus of clouds are so narrow that any
+# other would be significant, although no user could choose a penalty that precisely.
 NARROW = 0.1
-# A column is discrete if it has fewer different values than this share of the different rows, so
-# that rows that differ share its values; or if this share of its values are one step apart.
+# A column is discrete if it has fewer distinct values than this share of the distinct rows, so that
+# different rows share values; or if this share of its values are one step apart.
 SHARED, STEPPED = 0.5, 0.8
 
 
 class NullReference(NamedTuple):
-    """Mean and deviation of the figures at k = 2, 3, ... for each kind of cloud."""
+    """Mean and standard deviation of the statistics at k = 2, 3, ... for each kind of cloud."""
 
     mean: np.ndarray  # (n_kinds, 3, n_levels)
     deviation: np.ndarray
 
     def standard_scores(self, figures: Figures) -> Figures:
-        """Return by how many deviations figures exceed those of every kind of cloud.
+        """Return standard scores of statistics, the least over all kinds of clouds.
 
-        Above the levels that clouds have, the width alone is judged.
+        For k above the levels of clouds all scores are that of the width.
         """
         n_levels = len(figures.width)
         mean, deviation = self._at(n_levels)
@@ -68,13 +69,14 @@ class NullReference(NamedTuple):
         return Figures(*np.where(unknown, scores[0], scores))
 
     def mean_widths(self, n_levels: int) -> np.ndarray:
-        """Return the mean width of plateaus, of the kind of clouds that has the widest."""
+        """Return the mean width of plateaus, the largest over all kinds of clouds."""
         return self._at(n_levels)[0][:, 0].max(axis=0)
 
     def _at(self, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and deviations at k = 2, 3, ...; beyond the clouds' levels as at the last.
+        """Return means and standard deviations at k = 2, 3, ...
 
-        But widths fall as 1/k.
+        Beyond the clouds' levels they are extrapolated: widths decrease as 1/k, the others are
+        constant.
         """
         k = np.arange(2, n_levels + 2)
         last = self.mean.shape[-1] + 1
@@ -87,12 +89,12 @@ class NullReference(NamedTuple):
 
 
 def null_reference(clouds: Iterable[Iterable[Points]], resolution: Resolution) -> NullReference:
-    """Describe clouds, kind by kind, at levels that have points enough."""
+    """Compute the null reference of clouds, by kind, for k with enough points per cluster."""
     return reference_of([_describe(cloud, resolution) for cloud in kind] for kind in clouds)
 
 
 def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
-    """Sum up the figures of clouds, kind by kind."""
+    """Return means and standard deviations of the statistics of clouds, by kind."""
     means, deviations = [], []
     for kind in kinds:
         values = np.array(kind)
@@ -106,7 +108,7 @@ def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
 
 
 def smooth_widths(values: np.ndarray) -> np.ndarray:
-    """Average each figure with those of similar k; the first few, which differ, stay alone."""
+    """Smooth over k with a Gaussian kernel in log k; the first few k are not smoothed."""
     k = np.arange(2, values.shape[-1] + 2)
     log_k = np.log(k)
     reach = 0.25 * np.clip(log_k - np.log(5), 1e-3, 1.0)
@@ -118,7 +120,7 @@ def _describe(cloud: Points, resolution: Resolution) -> Figures:
     n_points = len(cloud.weight)
     children = linkage(cloud.mean, "ward")[:, :2].astype(np.int64)
     tree = WardTree(children, np.empty(n_points - 1))
-    # One level more than is described: the last width needs the next.
+    # One level more than is returned: the last width needs the next.
     levels = refine_levels(cloud, tree, min(max(n_points // POINTS_A_CLUSTER, 2) + 1, n_points))
     cost = np.array([level.cost for level in levels])
     gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
@@ -138,13 +140,13 @@ def clouds_like(
     Parameters
     ----------
     sample : ndarray of shape (n_sample, n_features)
-        Rows that show the shape of the whole, about some origin.
+        A sample of the rows, relative to some origin.
     weight : ndarray of shape (n_sample,)
     center : ndarray of shape (n_features,)
-        The mean of all rows, for divergences that are not the same everywhere.
+        The mean of all rows, for divergences that are not translation invariant.
     divergence : Divergence
     n_rows : float
-        Rows of the data; clouds have as many points, up to a limit.
+        Rows of the data; clouds have as many points, at most `N_POINTS`.
     """
     n_points = int(min(n_rows, N_POINTS))
     generator = np.random.default_rng(SEED)
@@ -163,9 +165,9 @@ def clouds_like(
 
 
 def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
-    """Draw clouds of rows: about the mean of a sample, with its spread, and its discrete values."""
+    """Draw clouds with the mean, covariance and discrete values of a sample."""
     generator = np.random.default_rng(SEED)
-    origin = origin_of(sample)  # sums far from 0 are rounded, even those of a constant column
+    origin = origin_of(sample)  # avoids rounding errors in sums of data far from 0
     sample = sample - origin
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
@@ -186,7 +188,7 @@ def _any_values(
     shape: tuple[int, ...],
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Draw each column by itself: all its values are equally likely, or all in its range."""
+    """Draw columns independently and uniformly, from their discrete values or their range."""
     low, high = sample.min(axis=0), sample.max(axis=0)
     rows = generator.uniform(low, high, shape)
     for column, values in discrete.items():
@@ -197,7 +199,7 @@ def _any_values(
 def bells_and_boxes(
     axes: Axes, n_points: int, generator: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Draw clouds in the space of the axes."""
+    """Draw gamma and uniform clouds in the coordinates of the principal axes."""
     shape = (N_CLOUDS, n_points, len(axes.variance))
     form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
     sign = np.where(axes.skewness < 0, -1.0, 1.0)
@@ -207,7 +209,7 @@ def bells_and_boxes(
 
 
 def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:
-    """Return the values of each column that has few."""
+    """Return the distinct values of each discrete column."""
     found = {}
     rows = np.unique(sample, axis=0)
     for column, cells in enumerate(rows.T):
@@ -218,7 +220,7 @@ def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:
 
 
 def _is_stepped(values: np.ndarray) -> bool:
-    """Tell whether most of three values or more follow each other at the same step."""
+    """Return whether there are at least three values and most are equally spaced."""
     steps = np.diff(values)
     return len(steps) > 1 and bool(np.mean(steps < 1.5 * steps.min()) >= STEPPED)
 
@@ -228,9 +230,9 @@ def _nearest_values(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _directions(sample, weight, n_points, generator):
-    """Draw unit rows: uniform ones, and those of normal rows with the mean and spread of the data.
+    """Draw unit rows: uniform, and normal ones with the data's mean and covariance, normalised.
 
-    They are drawn in the space that the sample spans.
+    They are drawn in the span of the sample.
     """
     share = weight / weight.sum()
     mean = share @ sample

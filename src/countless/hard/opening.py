@@ -1,8 +1,8 @@
 """Which rows open clusters in a pass: the same ones, in the same order, as in a serial loop.
 
-Far rows are visited by rising key, and rows of equal keys as they come. The first few settle among
-themselves which of them open clusters; all others are then compared with these; and so on while far
-rows are left.
+Far rows (weighted divergence from all centers above the penalty) are visited in the order of a key,
+ties in table order. A serial loop over the first few decides which of them open clusters; the other
+far rows are then compared with these, and this is repeated until no far row is left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from countless.rows import Block, Rows
 from countless.rows.block import join
 from countless.rows.survey import hash_uniform
 
-# Rows of a block that are looked at at once: what is found of them takes room.
+# Rows of a block examined at once, to bound the memory of intermediate arrays.
 LOOK_ROWS = 2**10
 
 
@@ -24,11 +24,11 @@ class Openers(NamedTuple):
     """The rows that open clusters, in the order in which they do."""
 
     key: np.ndarray
-    row: np.ndarray  # places in the table
+    row: np.ndarray  # indices in the table
 
     @staticmethod
     def key_of(block: Block, held, ids: np.ndarray, order: str, seed: int) -> np.ndarray:
-        """Return when each of some rows of a block is visited."""
+        """Return the sort key of some rows of a block: rows are visited by ascending key."""
         if order == "given":
             return np.zeros(len(ids))
         if order == "random":
@@ -38,11 +38,11 @@ class Openers(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """The first far rows of a block."""
+    """The first far rows of a block, in the order of visits."""
 
     key: np.ndarray
     row: np.ndarray
-    block: Block | None  # None if they can be picked again
+    block: Block | None  # None if the rows are in memory and can be read again
 
 
 def find_openers(
@@ -76,7 +76,7 @@ def find_openers(
 
 
 def waiting_block(block: Block, held, message) -> Waiting:
-    """Compare far rows with the clusters opened last, and return the first that stay far."""
+    """Compare far rows with the clusters opened last, and return the first that are still far."""
     frame, order, seed, penalty, opened, at_once, in_memory = message
     marked = held["marked"]
     if opened is not None:

@@ -1,4 +1,4 @@
-"""Checks of estimators' parameters that mean the same wherever they occur."""
+"""Validation of parameters that several estimators share."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a finite number of at least 0."""
+    """Return whether a value is a finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return 0 <= float(value) < np.inf
 
 
 def is_auto(value: Any) -> bool:
-    """Tell whether a parameter is to be read from the data."""
+    """Return whether a parameter is 'auto', that is, estimated from the data."""
     return isinstance(value, str) and value == "auto"
 
 
@@ -35,7 +35,7 @@ def check_flags(estimator: Any, *names: str) -> None:
 
 
 def check_counts(estimator: Any, *names: str) -> None:
-    """Raise a ValueError unless these are whole numbers of at least 1."""
+    """Raise a ValueError unless these are integers of at least 1."""
     for name in names:
         value = getattr(estimator, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

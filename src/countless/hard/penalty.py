@@ -1,11 +1,11 @@
-"""Choosing the penalty: k for every penalty at once, and the plateau that stands out.
+"""Choosing the penalty: k as a function of the penalty, and the plateau with most evidence.
 
-DP-means joins two clusters when that costs less than the penalty, and the cost is Ward's. So the
-tree of cheapest merges over micro-clusters, refined by k-means at every k that may be an answer
-(`countless.hard.levels`), says which k every penalty gives. Where there is structure, k stays the
-same over a wide interval of log(penalty), clusters are compact, and few rows lie between them. Each
-is judged by what data of the same kind without clusters shows (`countless.hard.null_reference`),
-and together they are the evidence for k; one cluster has evidence 0.
+DP-means merges two clusters when that costs less than the penalty, and the cost is Ward's. So the
+Ward dendrogram of micro-clusters, refined by k-means at every candidate k
+(`countless.hard.levels`), gives k for every penalty. If there is cluster structure, k is constant
+over a wide interval of log(penalty), clusters are compact, and few rows lie between them. These
+three statistics are standardised by a null reference, data of the same kind without clusters
+(`countless.hard.null_reference`), and combined to the evidence for k; one cluster has evidence 0.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from countless.hard.null_reference import (
 from countless.hard.ward import WardTree, ward_tree
 from countless.rows import Rows
 
-# All numbers of clusters up to this are refined and judged: the last that the null reference has
-# lack neighbours that a width needs. Beyond: plateaus that are refined, at most; how wide they must
-# be; neighbours of each that its width needs.
+# All k up to this are refined and scored; the largest k of the null reference are left out, since
+# their widths need neighbouring k. Above: the largest number of plateaus that are refined, their
+# least width, and the neighbouring k on either side that a width needs.
 MOST_JUDGED = MOST_LEVELS * 4 // 5
 WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
-# Rows of a sample that show how well clusters are separated.
+# Rows of the sample from which separation is computed.
 SHOWN = 4096
-# k is looked for where clusters have this many rows and micro-clusters on average.
+# Candidate k have at least this many rows and micro-clusters per cluster on average.
 ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
 
 __all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
 
 
 class Weights(NamedTuple):
-    """What the standard scores of a level count as evidence; chosen by benchmarks/path_evidence.py.
+    """Weights of the standard scores in the evidence; chosen by benchmarks/path_evidence.py.
 
-    Scores enter by their inverse hyperbolic sine, which is linear near 0 and a logarithm beyond:
-    none alone makes clusters. The probability that k is right is ``expit(intercept + slope *
-    lead)``, with the lead of the chosen evidence over the next.
+    Scores are transformed by the inverse hyperbolic sine, which is linear near 0 and logarithmic
+    beyond, so that no single score dominates. The probability that k is right is ``expit(intercept
+    + slope * lead)``, where lead is the difference between the highest and the next evidence.
     """
 
     constant: float
@@ -72,16 +72,16 @@ class Weights(NamedTuple):
     slope: float
 
     def evidence(self, scores: Figures) -> np.ndarray:
-        """Return the evidence for k = 2, 3, ..., beside 0 for one cluster."""
+        """Return the evidence for k = 2, 3, ...; that of one cluster is 0."""
         return np.array(self[:4]) @ measure(scores)
 
     def probability(self, lead: float) -> float:
-        """Return how probable it is that the number of clusters is right."""
+        """Return the probability that the number of clusters is right."""
         return float(expit(self.intercept + self.slope * lead))
 
 
 def measure(scores: Figures) -> np.ndarray:
-    """Return what the weights apply to, for k = 2, 3, ...: an array of shape (4, n_levels)."""
+    """Return the features that the weights apply to, for k = 2, 3, ...: shape (4, n_levels)."""
     width, _, separation = grown = np.arcsinh(np.array(scores))
     return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
 
@@ -97,18 +97,18 @@ WEIGHTS = Weights(
 
 
 class Costs(NamedTuple):
-    """What k = 1, 2, ... clusters cost, and what each further cluster saves."""
+    """The cost of k = 1, 2, ... clusters, and the gain of each further cluster."""
 
     cost: np.ndarray  # (m,)
-    gain: np.ndarray  # (m - 1,), never rising: on the lower convex hull of refined costs
+    gain: np.ndarray  # (m - 1,), non-increasing: on the lower convex hull of refined costs
 
     def gain_of(self, last: int) -> np.ndarray:
-        """Return what a further cluster saves at k = 1, ..., last; at k = m nothing."""
+        """Return the gain of a further cluster at k = 1, ..., last; 0 at k = m."""
         return np.append(self.gain, 0.0)[:last]
 
 
 class Fitted(NamedTuple):
-    """What a fit at a penalty of the path found."""
+    """The result of a fit at a penalty of the path."""
 
     n_clusters: int
     penalty: float
@@ -117,12 +117,12 @@ class Fitted(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What speaks for k = 2, 3, ... clusters."""
+    """The evidence for k = 2, 3, ... clusters, and the statistics it is computed from."""
 
-    width: np.ndarray  # of the plateau; 0 for a k that no penalty gives or that was not looked at
-    null_width: np.ndarray  # the mean width without clusters
-    scores: Figures  # by how many deviations its figures exceed those without clusters
-    evidence: np.ndarray  # beside 0 for one cluster
+    width: np.ndarray  # of the plateau; 0 for a k that no penalty gives or that was not refined
+    null_width: np.ndarray  # the mean width in the null reference
+    scores: Figures  # standard scores of the statistics under the null reference
+    evidence: np.ndarray  # that of one cluster is 0
 
 
 NOTHING = np.empty(0)
@@ -136,7 +136,7 @@ class Plateau(NamedTuple):
     low: float
     high: float
     width: float  # log(high / low)
-    null_width: float  # the mean width on data without clusters
+    null_width: float  # the mean width in the null reference
     score: float  # the evidence for this number of clusters; one cluster has 0
 
 
@@ -148,17 +148,19 @@ class PenaltyPath:
     breakpoints : ndarray
         Penalties at which the number of clusters changes, ascending.
     plateaus : list of Plateau
-        The one of highest score, then the others by score. One cluster has score 0. Numbers of
-        clusters are judged up to one for every ten rows.
+        The one of highest score, then the others by score. One cluster has score 0. Candidate
+        numbers of clusters are at most a tenth of the number of rows.
     penalty, n_clusters : float, int
-        Those of the chosen plateau. The penalty belongs to the whole objective: it is what a
-        refined fit weighs against the cost of a merge, and far above the distance of a single row.
+        Those of the chosen plateau. The penalty is on the scale of the whole objective: a refined
+        fit compares it with the cost of a merge. It is much larger than the distance of a single
+        row.
     judged : Judged
-        What the plateaus' scores come from: for k = 2, 3, ... the width, the mean width without
-        clusters, the standard scores of width, compactness and separation, and the evidence.
+        The statistics behind the plateaus' scores: for k = 2, 3, ... the width, the mean width in
+        the null reference, the standard scores of width, compactness and separation, and the
+        evidence.
     confidence : float
-        The probability that the number of clusters is right, from the lead of its score over the
-        next; calibrated on generated data sets, one cluster included.
+        The probability that the number of clusters is right, from the difference between its score
+        and the next; calibrated on generated data sets, one cluster included.
     """
 
     _weights = WEIGHTS
@@ -192,7 +194,7 @@ class PenaltyPath:
         return np.unique(self._height[self._height > 0])
 
     def n_clusters_at(self, penalty: float) -> int:
-        """Return how many clusters a penalty gives."""
+        """Return the number of clusters at a penalty."""
         return self._tree.n_items - self._merges_at(penalty)
 
     def objective_at(self, penalty: float) -> float:
@@ -211,19 +213,19 @@ class PenaltyPath:
         if level is None or len(level.weight) < n_clusters:
             labels = self._tree.cut(self._tree.n_items - n_clusters)
         else:
-            # Items are numbered by first appearance, so clusters of items are, too.
+            # Items are numbered by first appearance, so the rows' clusters are, too.
             labels = number_by_appearance(level.labels)[1]
         return look_up(labels, self._labels)
 
     def penalty_for(self, n_clusters: int) -> float:
-        """Return the penalty in the middle, on a log scale, of those that give this many clusters.
+        """Return the midpoint, on a log scale, of the penalties that give this many clusters.
 
-        For one cluster: twice the cost of the last merge, or less where no cut at all could save
-        that much.
+        For one cluster: twice the cost of the last merge, or less if no partition could gain that
+        much.
         """
         low, high = self._interval(n_clusters)
         if n_clusters == 1:
-            # Any penalty will do for rows that are all equal.
+            # If all rows are equal, any penalty gives one cluster.
             return min(2 * low, 1.001 * float(self._cost[-1])) or 1.0
         return float(np.sqrt(low) * np.sqrt(high)) if low > 0 else high / 2
 
@@ -254,7 +256,7 @@ class PenaltyPath:
             return ranked
         k = self._fitted.n_clusters
         chosen = next((plateau for plateau in ranked if plateau.n_clusters == k), None)
-        if chosen is None:  # it had not been looked at
+        if chosen is None:  # it was no candidate
             low, high = self._interval(k)
             chosen = Plateau(k, low, high, float(np.log(high / low)), np.nan, -np.inf)
         return [chosen, *(plateau for plateau in ranked if plateau is not chosen)]
@@ -277,9 +279,9 @@ class PenaltyPath:
         return self._weights.probability(best.score - others[0].score)
 
     def with_fit(self, fitted: Fitted) -> PenaltyPath:
-        """Return the path with a clustering in it that a fit found to be better at its penalty.
+        """Return the path with a better clustering added that a fit found at its penalty.
 
-        It is the answer then, whatever its score, so that path and fit say the same.
+        It becomes the selected one, whatever its score, so that path and fit agree.
         """
         cost = self._costs.cost.copy()
         cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
@@ -294,7 +296,7 @@ class PenaltyPath:
         return int(np.searchsorted(self._height, penalty, side="right"))
 
     def _interval(self, n_clusters: int) -> tuple[float, float]:
-        """Return the lowest penalty that gives so many clusters, and the first that gives fewer."""
+        """Return the lowest penalty that gives this k, and the lowest that gives fewer."""
         merges = self._tree.n_items - n_clusters
         ends = self._ends
         if not 0 <= merges <= len(self._height) or ends[merges] == ends[merges + 1]:
@@ -312,18 +314,18 @@ def penalty_path(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> PenaltyPath:
-    """Find what every penalty gives, and the plateau that stands out.
+    """Compute the clusters at every penalty, and choose the plateau with most evidence.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows; a whole number stands for so many equal rows.
+        Weights of the rows; an integer weight is equivalent to repeating the row.
     divergence : str, default='sqeuclidean'
         As in `DPMeans`.
     random_state : ignored
-        Nothing is left to chance: the sample of a long table and the null reference are fixed.
+        The result is deterministic: the sample of a long table and the null reference are fixed.
     n_jobs : int, optional
         Threads; they do not change the result.
 
@@ -347,7 +349,7 @@ def penalty_path(
 
 
 def path_of(rows: Rows) -> PenaltyPath:
-    """Find what every penalty gives for rows that are open."""
+    """Compute the path of an open table."""
     divergence = rows.frame.divergence
     items = micro_clusters(rows, seed=SEED)
     center = items.origin + items.total.sum(axis=0) / items.weight.sum()
@@ -356,7 +358,7 @@ def path_of(rows: Rows) -> PenaltyPath:
         clouds = clouds_like(items.sample, items.sample_weight, center, divergence, n_rows)
         return null_reference(clouds, resolution)
 
-    # Rows of a sample lie nearer to borders than the means of many.
+    # Separation is computed from single rows: means of many rows lie farther from the borders.
     shown = Points(items.sample[:SHOWN], items.sample_weight[:SHOWN], divergence)
     return path_of_items(items, divergence, reference, shown)
 
@@ -367,9 +369,9 @@ def path_of_items(
     reference: Callable[[float, Resolution], NullReference],
     shown: Points | None = None,
 ) -> PenaltyPath:
-    """Find what every penalty gives for micro-clusters, judged by a null reference.
+    """Compute the path of micro-clusters, standardised by a null reference.
 
-    ``shown`` are points that show how well clusters are separated, by default the micro-clusters.
+    Separation is computed from the points ``shown``, by default the micro-clusters.
     """
     tree = ward_tree(items.weight, items.total, divergence)
     if tree.n_items == 1:
@@ -380,9 +382,11 @@ def path_of_items(
     n_rows = float(max(items.weight.sum(), tree.n_items))
     repeated = items.within == 0 and n_rows > tree.n_items
     step = _smallest_step(items, tree) if repeated else 0.0
-    # Rows that are equal say nothing below the step between values; half a step is their spread.
+    # Equal rows carry no information below the step between values; they are treated as spread
+    # over half a step.
     resolution = Resolution(items.weight.max() / n_rows * step / 64, step / 48)
-    # As many clusters as different rows always stand out, but the null reference knows that.
+    # With few distinct rows, as many clusters as those always stand out, but also in the null
+    # reference.
     few_values = repeated and tree.n_items <= MOST_LEVELS
     most = tree.n_items if few_values else tree.n_items // ITEMS_A_CLUSTER
     last = int(min(max(n_rows // ROWS_A_CLUSTER, 2), most))
@@ -405,7 +409,7 @@ def path_of_items(
 
 
 def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
-    """Refine all small numbers of clusters, and the widest plateaus among the larger ones."""
+    """Refine all small k by k-means, and the widest plateaus among the larger ones."""
     m = tree.n_items
     highest = min(MOST_JUDGED + 1, last + 1, m)
     levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
@@ -422,16 +426,16 @@ def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
 
 
 def _costs(points: Points, tree: WardTree, levels: Mapping[int, Level]) -> Costs:
-    """Return the costs of refined levels, and of the tree at others.
+    """Return the costs of refined levels, and those of the dendrogram for other k.
 
-    Gains next to a refined level are comparable with it: the share that refinement leaves of the
-    tree's cost is interpolated.
+    To make gains next to a refined level comparable, the ratio of refined cost to the dendrogram's
+    is interpolated over k.
     """
-    excess = np.append(np.cumsum(tree.cost)[::-1], 0.0)  # beyond the rows' cost at their points
+    excess = np.append(np.cumsum(tree.cost)[::-1], 0.0)  # without the cost within items
     refined = np.array(sorted(k for k in levels if excess[k - 1] > 0))
     ratio = [(levels[k].cost - points.within) / excess[k - 1] for k in refined]
     share = np.interp(np.arange(1, tree.n_items + 1), refined, np.minimum(ratio, 1.0))
-    # Small costs of merges would be lost in differences of sums.
+    # Not by differences of cumulated costs, in which small merge costs would cancel.
     gain = convex_gains(tree.cost[::-1] * share[:-1] + excess[1:] * (share[:-1] - share[1:]))
     cost = points.within + excess
     for k in refined:
@@ -440,7 +444,7 @@ def _costs(points: Points, tree: WardTree, levels: Mapping[int, Level]) -> Costs
 
 
 def _smallest_step(items: MicroClusters, tree: WardTree) -> float:
-    """Return the squared distance of the closest items among those joined directly."""
+    """Return the squared distance of the closest pair of items that a merge joins directly."""
     direct = (tree.children < tree.n_items).all(axis=1)
     a, b = items.weight[tree.children[direct]].T
     return float((tree.cost[direct] * (a + b) / (a * b)).min())

@@ -1,6 +1,6 @@
-"""Bounding the divergences of rows from all centers by one matrix product.
+"""Lower bounds on the divergences of rows from all centers, by one matrix product.
 
-With very many centers in many dimensions most of the work is saved by looking at few directions.
+With very many centers in many dimensions a projection on few directions saves most of the work.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from countless.hard.sketch import few_directions, look, with_rest
 from countless.kernels.assign import Product
 from countless.rows import Block, Frame
 
-# Rows enough to make a matrix product worth its preparation, and what one takes in any case.
+# Least rows of a tile, so that the call's overhead pays, and least values counted for a row.
 LEAST_TILE_ROWS, LEAST_ROW_VALUES = 16, 16
-# Values for so many bytes of the table are computed at once: more where each tile is a call.
+# A tile has one value per this many bytes of the table: larger tiles where each is one NumPy call.
 TILE_ROOM, KERNEL_TILE_ROOM = 32, 512
-# Tiles of larger tables are worth a call each.
+# From this table size on (bytes), each tile is one NumPy call; below, a kernel loops over tiles.
 SMALL_TABLE = 2**25
 
 
 class Scores(NamedTuple):
-    """Row r is at least ``unit^2 (norm[r] + score[r, c] - error[r])`` away from center c."""
+    """The divergence of row r from center c is >= ``unit^2 (norm[r] + score[r, c] - error[r])``."""
 
     score: np.ndarray  # (n_rows, n_centers)
     norm: np.ndarray  # (n_rows,)
@@ -32,20 +32,20 @@ class Scores(NamedTuple):
 
 
 class Products:
-    """Centers, ready to be compared with any rows.
+    """Centers, prepared for matrix products with rows.
 
     Parameters
     ----------
     frame : Frame
     centers : ndarray of shape (n_centers, n_features)
     sketch : bool
-        Whether scores may be lower bounds only; otherwise they are the divergences, but for
-        rounding.
+        Whether a projection may be used, so that scores are only lower bounds; otherwise they are
+        the divergences, up to rounding.
 
     Attributes
     ----------
     product : Product or None
-        The same for a kernel that goes through all tiles itself, if one does.
+        The same for a kernel that loops over all tiles, if one is used.
     """
 
     def __init__(self, frame: Frame, centers: np.ndarray, *, sketch: bool = True):
@@ -54,11 +54,11 @@ class Products:
         seen_by = None if basis is None else partial(look, basis=basis)
         self.unit, self.right, self.offset = frame.product_form(centers, seen_by)
         self.basis = None if basis is None else basis.astype(np.float32)
-        # The farthest that a center lies outside the span of the basis.
+        # The largest distance of a center from the span of the basis.
         self.outside = 0.0 if basis is None else float(self.right[-1].max()) / 2
         reach = float(np.sqrt(np.einsum("ij,ij->j", self.right, self.right).max(initial=0.0)))
         self.rounding = (frame.n_features + 8) * float(np.finfo(self.right.dtype).eps)
-        # What rounding may do to the score of a row of no length, and for each unit of length.
+        # Bound on the rounding error of a score: a constant, and a part per unit of row length.
         largest = float(np.abs(self.offset).max(initial=0.0))
         self.error = self.rounding * largest, self.rounding * reach
         self.product = None
@@ -77,10 +77,10 @@ class Products:
         return max(LEAST_TILE_ROWS, self.frame.tile_values(room) // values_a_row)
 
     def tiles(self, block: Block, ids: np.ndarray) -> Iterator[tuple[slice, Scores]]:
-        """Compare rows with all centers tile by tile: give the part of ``ids``, and its scores.
+        """Compare rows with all centers in tiles: yield the slice of ``ids`` and its scores.
 
-        All tiles share the room of one. Room of its own would be mapped anew for each, which costs
-        as much as the product where memory is given back at once, as on Dask's workers.
+        All tiles share one buffer. Allocating one per tile would cost as much as the product where
+        the allocator returns memory to the system at once, as on Dask's workers.
         """
         step = self._tile_rows(TILE_ROOM)
         room = None
@@ -91,14 +91,14 @@ class Products:
             yield part, self.scores(block, ids[part], room)
 
     def scores(self, block: Block, ids: np.ndarray, room: np.ndarray | None = None) -> Scores:
-        """Compare some rows of a block with all centers; dense products fill the room given."""
+        """Compare some rows of a block with all centers; dense products are written to ``room``."""
         tile = self.frame.tile(block, ids, self.unit)
         values = tile.values
         error = self.error[0] + self.error[1] * tile.length + self.rounding * np.abs(tile.norm)
         if self.basis is not None:
             values = with_rest(values @ self.basis, tile.norm)
-            # The rest is the root of a difference, so it can be off by the root of what rounding
-            # leaves.
+            # The residual length is the root of a difference, so its error is the root of the
+            # rounding error.
             error += 4 * np.sqrt(self.rounding) * tile.length * self.outside
         if room is None:
             score = values @ self.right

@@ -1,15 +1,19 @@
-"""Lowering the DP-means objective beyond where Algorithm 1 stops.
+"""Local search on the DP-means objective, from where Algorithm 1 stops.
 
-Algorithm 1 never merges clusters, and opens one only where a single row pays for it. The moves here
-have exact costs in the clusters' weights and sums, and only those that lower ``sum_i w_i d(x_i,
-center) + penalty * n_clusters`` are taken:
+Algorithm 1 never merges clusters, and opens one only where the divergence of a single row exceeds
+the penalty. The change of the objective ``sum_i w_i d(x_i, center) + penalty * n_clusters`` under
+each move here is computed exactly from the clusters' weights and sums, and only moves that lower it
+are accepted:
 
-* *rows to the nearest center*, then centers to the means (Lloyd's step);
-* *split* a cluster in two, by 2-means from its main direction: worth it when the clusters' energy
-  falls by more than the penalty;
-* *merge* two clusters: worth it when the energy rises by less;
-* *move* one row to another cluster, or to one of its own, counting what that does to both means
-  (Hartigan's move).
+* *assign* rows to the nearest center, then move centers to the means (Lloyd's iteration);
+* *split* a cluster in two, by 2-means along its first principal direction: accepted when the
+  within-cluster cost falls by more than the penalty;
+* *merge* two clusters: accepted when the within-cluster cost rises by less than the penalty;
+* *move* one row to another cluster, or to a new singleton, with the change of both means included
+  (Hartigan's method).
+
+*Over-split and repair* combines them: split clusters at a price below the penalty, reassign, merge,
+and undo all of it unless the objective is lower.
 """
 
 from __future__ import annotations
@@ -30,40 +34,42 @@ from countless.hard.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves
 from countless.rows import Block, Frame, Rows, Summary
 
-# Above this many clusters, rows look for a nearer center among those around their own until that
-# finds no more.
+# Above this many clusters, rows are compared only with the centers near their own (local passes),
+# until that changes nothing.
 MANY_CLUSTERS = 256
-# Single rows moved between two looks at the whole table, the most profitable ones first.
+# Largest number of Hartigan moves between two passes over the table; the largest gains first.
 MOVES_AT_ONCE = 2048
-# Above this share of clusters split in a round, the next round comes after two passes.
+# If more than this share of the clusters is split in a round, the next round follows after two
+# assignment passes, without merges.
 GROWING = 0.05
-# A split is worth trying at this share of the penalty: when rows around it settle it gains more
-# than by itself.
+# Price of a split in over-split and repair, as a share of the penalty: reassigning the rows around
+# a split adds to its gain.
 BOLD = 0.7
-# Among very many clusters splits gain still more when all around them settle; then a share of the
-# clusters is split for less.
+# With very many clusters reassignment adds still more; then this share of the clusters is split at
+# a lower price.
 BOLDER = 0.5
 BOLDER_SHARE = 0.07
-# How many times as many clusters the deepest venture makes, or this many where rows suffice; passes
-# after its merges.
+# Number of clusters that the largest over-split makes: this multiple of the present number, or at
+# least this many where there are enough rows. Then the assignment passes after its merges.
 DEEP_FACTOR = 4
 DEEP_CLUSTERS = 256
 VENTURE_PASSES = 4
-# Clusters and halves of them take one part in so many of the table's room, if not in more than so
-# many goes; each half takes that of so many clusters.
+# Cluster arrays, halves included, take at most 1 / CLUSTER_ROOM of the table's memory, unless that
+# needs more than MOST_HALVINGS batches; halving a cluster takes the memory of HALVING_ARRAYS
+# clusters.
 CLUSTER_ROOM = 16
 HALVING_ARRAYS = 8
 MOST_HALVINGS = 16
-# Rows settle while a pass gains this share of what a round must, and a smaller one at the end:
-# passes are cheap, and many small gains add up.
+# Minimum gain of an assignment pass, as a share of the minimum gain of a round; smaller for the
+# last passes: a pass is cheap, and many small gains add up.
 PATIENCE = 0.3
 LAST_PATIENCE = 0.03
-# Gains below this share of the objective are rounding.
+# Gains below this share of the total cost are attributed to rounding.
 ROUNDING = 1e-12
 
 
 class Refiner:
-    """A clustering under refinement: labels, sums and the objective, kept in step."""
+    """State of the local search: labels, cluster sums and the objective, kept consistent."""
 
     def __init__(self, nearest: Nearest, penalty: float):
         self.nearest = nearest
@@ -82,22 +88,22 @@ class Refiner:
         return self.frame.objective(self.nearest.summary, self.penalty)
 
     def settle_rows(self, *, local: bool = False) -> bool:
-        """Move rows to their nearest center and centers to their mean; tell if a label changed."""
+        """Do one Lloyd iteration and drop empty clusters; return whether a label changed."""
         self.n_passes += 1
         self.nearest.settle(local=local)
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
     def split(self, price: float | None = None, most: int | None = None) -> np.ndarray:
-        """Split clusters that gain more than the price (None: the penalty); return which.
+        """Split clusters where that gains more than the price (None: the penalty); return which.
 
-        With ``most``, of so many that cost most. New clusters come after the old, in the order of
-        those returned.
+        With ``most``, only the ``most`` clusters of highest cost are tried. New clusters are
+        appended, in the order of the clusters returned.
         """
         price = self.penalty if price is None else price
         self.nearest.forget_lists()
         cluster, farthest = worth_halving(self.nearest, price, most)
-        # Some clusters at a time where those of all would take much room.
+        # In batches, to bound the memory.
         room = self.frame.n_bytes // (CLUSTER_ROOM * 8 * self.frame.n_features)
         room = (room - self.n_clusters) // HALVING_ARRAYS
         at_once = max(1, room, -(-len(cluster) // MOST_HALVINGS))
@@ -127,7 +133,7 @@ class Refiner:
         return split
 
     def merge(self) -> int:
-        """Merge pairs of clusters for as long as that pays; return how many."""
+        """Merge pairs of clusters while that lowers the objective; return how many."""
         lists = self.nearest.local_lists
         self.nearest.forget_lists()
         summary, k = self.nearest.summary, self.n_clusters
@@ -147,22 +153,23 @@ class Refiner:
             number[gone] = number[kept]
             label, heir = number[label], heir[stays]
             summary.keep(stays)
-        lists = listed = None  # their room is wanted
+        lists = listed = None  # free their memory
         n_merged = k - len(heir)
         if n_merged:
             self.nearest.adopt(Relabelling(label), heir)
         return n_merged
 
     def venture(self, price: float, enough: int, *, local: bool, most: int | None = None) -> bool:
-        """Split clusters (at most so many) below the penalty's worth, settle, merge.
+        """Over-split and repair: split at a price below the penalty, reassign, merge.
 
-        What is better is kept, all else taken back. This finds what no single split or merge does:
-        a split that pays once the rows around it have settled, a center to be taken from one place
-        and needed in another.
+        Accepted if the objective is lower, otherwise undone. Clusters are split until there are
+        ``enough``; ``most`` as in `split`. This finds moves that no single split or merge does: a
+        split that gains only after the rows around it are reassigned, or a center that moves from
+        one region to another.
         """
         before, n_before = self.objective, self.n_clusters
         split = self.split(price, most)
-        # Only now: the marks of the split are gone, and labels still tell where rows came from.
+        # After the split has freed its marks; the old label of every row is still known.
         self.nearest.keep(np.append(np.arange(n_before), split))
         while len(split):
             self.settle_rows(local=local)
@@ -179,13 +186,13 @@ class Refiner:
         return False
 
     def deep(self) -> int:
-        """Return how many clusters the deepest venture makes, within the room of the table."""
+        """Return how many clusters the largest over-split makes, within the table's memory."""
         many = max(DEEP_FACTOR * self.n_clusters, min(DEEP_CLUSTERS, self.frame.n_counted // 4))
         room = self.frame.n_bytes // (8 * self.frame.n_features)
         return min(many, max(2 * self.n_clusters, room))
 
     def move_rows(self) -> int:
-        """Move single rows, the most profitable ones first; return how many."""
+        """Make Hartigan moves of single rows, largest gains first; return how many."""
         ids, target, gain = self._promising_rows()
         if not len(ids):
             return 0
@@ -225,9 +232,9 @@ class Refiner:
         return len(moved)
 
     def finish(self) -> float:
-        """Leave every row with the nearest of the final centers, and return the objective.
+        """Assign every row to the nearest of the final centers, and return the objective.
 
-        It is that of the means to the last digit: far from 0, stored centers are rounded.
+        It is computed from the exact sums; stored centers are rounded where data are far from 0.
         """
         self.n_passes += 1
         self.nearest.settle_for_good()
@@ -238,7 +245,10 @@ class Refiner:
         return float(self.frame.energy(Summary(np.array(weight), np.array(total))).sum())
 
     def _promising_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows that may gain by moving, where to (-1: their own cluster), and how much."""
+        """Return the rows with a positive gain, their target clusters (-1: a new one), and gains.
+
+        Gains are exact for squared Euclidean distance, and of second order otherwise.
+        """
         nearest, frame = self.nearest, self.frame
         message = MoveSearch(
             frame,
@@ -253,7 +263,7 @@ class Refiner:
 
 
 class MoveSearch(NamedTuple):
-    """What every block must know to tell which of its rows gain by moving."""
+    """Arguments of the search for Hartigan moves, the same for all blocks."""
 
     frame: Frame
     form: Any
@@ -263,7 +273,10 @@ class MoveSearch(NamedTuple):
 
 
 def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]:
-    """Return the rows that gain most by moving, where to (-1: their own cluster), and how much."""
+    """Return a block's rows with the largest gains, their targets (-1: a new cluster), and gains.
+
+    Bounds exclude most rows before any divergence is computed.
+    """
     w, own = block.weight, m.weight[held["labels"]]
     lightest = m.weight.min()
     movable = own > w * (1 + 1e-9)
@@ -307,9 +320,9 @@ def refine(
     checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
     start: Callable[[Nearest], None] = lambda nearest: None,
 ) -> Clustering:
-    """Take moves until none lowers the objective by more than ``tol`` times itself.
+    """Run the local search until no move lowers the objective by more than a share ``tol`` of it.
 
-    A run that the checkpoint has saved goes on from there; any other begins with ``start``.
+    A run saved in the checkpoint is resumed; otherwise ``start`` initialises the clustering.
     """
     saved = checkpoint.resume(nearest)
     if not saved:
@@ -332,15 +345,14 @@ def refine(
         note(refiner.objective)
     converged, local, little = False, False, 0.0
     while not converged and refiner.n_passes < max_iter:
-        nearest.forget_lists()  # a run that goes on from here has none
+        nearest.forget_lists()  # a run resumed from here has none
         checkpoint.save(nearest, Progress(history, refiner.n_passes))
         before = history[-1]
         little = tol * abs(before) + refiner.rounding * (tol > 0)
-        # Rows of very many clusters look around their own cluster only; the last pass looks
-        # everywhere.
+        # With very many clusters rows are compared with nearby centers only, except in the last
+        # pass.
         local = tol > 0 and refiner.n_clusters > MANY_CLUSTERS
-        # While clusters still come in numbers it is too early to merge, or to settle rows to the
-        # last one.
+        # While many clusters are still being split, merging or iterating to convergence is wasted.
         if len(refiner.split()) > GROWING * refiner.n_clusters:
             refiner.settle_rows(local=local)
             refiner.settle_rows(local=local)
@@ -351,7 +363,7 @@ def refine(
         if before - history[-1] > little:
             continue
         if local:
-            # What a venture leaves has hardly a cluster that pays to be split or merged by itself.
+            # After over-split and repair hardly any single split or merge lowers the objective.
             while not converged and refiner.n_passes < max_iter:
                 k = refiner.n_clusters
                 most = max(1, int(BOLDER_SHARE * k))
@@ -365,7 +377,7 @@ def refine(
         found = found or refiner.venture(0.0, refiner.deep(), local=False)
         note(refiner.objective)
         converged = not found or before - history[-1] <= little
-    if tol > 0:  # else no pass gains anything
+    if tol > 0:  # with tol = 0 no further pass lowers the objective
         settle(LAST_PATIENCE * little)
     note(refiner.finish())
     return Clustering(nearest, history[-1], history, 1 + refiner.n_passes, converged)

@@ -1,4 +1,4 @@
-"""Splitting clusters in two: all at once, in a few passes over the rows."""
+"""Splitting clusters in two by 2-means: all clusters at once, in a few passes over the rows."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PASSES = 3
 
 
 class Halves(NamedTuple):
-    """What splitting some clusters gives; the rows of far halves are marked."""
+    """The result of splitting some clusters; the rows of second halves are marked."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: np.ndarray  # (m,) how much splitting each lowers the cost of rows
-    far: Summary  # the half that gets a new label
+    gain: np.ndarray  # (m,) decrease of the within-cluster cost
+    far: Summary  # sums of the second half, which gets a new label
 
 
 class Spread(NamedTuple):
-    """The row of each cluster that is farthest out, and what the cluster costs."""
+    """The row of each cluster that is farthest from its center, and the within-cluster cost."""
 
     farthest: np.ndarray  # (n_clusters,) -1: no row
     reach: np.ndarray  # (n_clusters,)
@@ -53,13 +53,13 @@ class Spread(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """A plane through each of some clusters."""
+    """A separating hyperplane for each of some clusters."""
 
     frame: Frame
-    slot: np.ndarray  # (n_clusters,) the plane of a cluster, -1: none
+    slot: np.ndarray  # (n_clusters,) index of a cluster's hyperplane, -1: none
     normal: np.ndarray  # (n_planes, n_features)
     threshold: np.ndarray  # (n_planes,)
-    shrink: float  # above 0: add up all rows times their excess and this
+    shrink: float  # above 0: sum all rows, times their signed distance, times this
 
 
 def worth_halving(
@@ -67,13 +67,13 @@ def worth_halving(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the clusters that cost more than the price, and the farthest row of each.
 
-    With ``most``, only so many, those that cost most. Halving a cluster cannot gain more than it
-    costs.
+    Splitting a cluster cannot gain more than its within-cluster cost. With ``most``, only the
+    ``most`` clusters of highest cost are returned.
     """
     spread = Spread.of_nothing(nearest.n_clusters)
     frame = nearest.rows.frame
     nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
-    # A little above, so that the order in which costs were added up decides nothing.
+    # With a margin: costs are float sums, and their order of summation must not matter.
     cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
     if most is not None:
         dearest = np.argsort(-spread.cost[cluster], kind="stable")[:most]
@@ -82,7 +82,7 @@ def worth_halving(
 
 
 def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves:
-    """Halve clusters, by 2-means from the main direction of each."""
+    """Split clusters by 2-means, started along the first principal direction of each."""
     rows, frame, divergence = nearest.rows, nearest.rows.frame, nearest.rows.frame.divergence
     whole = nearest.summary.take(cluster)
     slot = np.full(nearest.n_clusters, -1)
@@ -95,8 +95,8 @@ def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves
         rows.run(side_block, nearest.state, planes, into=sums)
         return sums
 
-    # The farthest row points along the cluster; a step of power iteration turns that towards its
-    # main direction.
+    # Start from the direction of the farthest row; a step of power iteration turns it towards the
+    # first principal direction.
     mean = _means(frame, whole)
     normal = rows.points(farthest)
     normal -= frame.origin
@@ -109,7 +109,7 @@ def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves
     del mean
     for _ in range(PASSES):
         proper = _proper(whole, far)
-        # Halves' means attract rows as centers do; d(x, near) - d(x, far) is linear in x.
+        # Assign rows to the nearer of the two means: d(x, near) - d(x, far) is linear in x.
         near = _rest(whole, far, proper)
         normal, offset = divergence.slope_offset(divergence.means(*frame.floats(near)))
         np.negative(normal, out=normal)
@@ -127,7 +127,7 @@ def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves
 
 
 def spread_block(block: Block, held, centers, borrow) -> None:
-    """Look for the row farthest out in each cluster."""
+    """Find the row of each cluster that is farthest from its center, and add up the costs."""
     with borrow() as spread:
         spread_of_clusters(
             block.form, block.weight, centers, held["labels"], block.start, held["upper"], *spread
@@ -135,7 +135,7 @@ def spread_block(block: Block, held, centers, borrow) -> None:
 
 
 def side_block(block: Block, held, planes: Planes, borrow) -> None:
-    """Mark and add up the rows beyond the planes."""
+    """Mark and sum the rows on the positive side of the hyperplanes."""
     with borrow() as sums:
         add_side(
             block.form, block.weight, held["labels"], planes.slot, planes.normal, planes.threshold,
@@ -144,14 +144,14 @@ def side_block(block: Block, held, planes: Planes, borrow) -> None:
 
 
 def _means(frame: Frame, summary: Summary) -> np.ndarray:
-    """Return the mean row of each cluster, as seen from the origin."""
+    """Return the mean of each cluster, relative to the frame's origin."""
     weight, total = frame.floats(summary)
     total /= weight[:, None]
     return total
 
 
 def _to_unit_length(directions: np.ndarray) -> None:
-    """Scale rows to length 1, whatever their scale; rows of zeros stay."""
+    """Scale rows to unit length in place, without overflow or underflow; zero rows stay zero."""
     tiny = np.finfo(float).tiny
     directions /= np.maximum(np.abs(directions).max(axis=1, keepdims=True), tiny)
     directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), tiny)
@@ -162,17 +162,17 @@ def _row_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _proper(whole: Summary, far: Summary) -> np.ndarray:
-    """Tell which halves both hold rows."""
+    """Return for which clusters neither half is empty."""
     return (far.weight > 0) & (far.weight < whole.weight)
 
 
 def _rest(whole: Summary, far: Summary, proper: np.ndarray) -> Summary:
-    """Return what the far half leaves."""
+    """Return the sums of the first half: the cluster minus the second half."""
     return _filled(Summary(whole.weight - far.weight, whole.total - far.total), proper)
 
 
 def _filled(half: Summary, proper: np.ndarray) -> Summary:
-    """Give halves without rows a harmless content, so that whole arrays can be computed with."""
+    """Replace empty halves by dummy values, so that no division by zero occurs."""
     if proper.all():
         return half
     weight, total = np.where(proper, half.weight, 1), half.total.copy()

@@ -1,10 +1,10 @@
-"""DP-means on a stream: a bounded set of weighted items stands for all rows seen so far.
+"""DP-means on a stream: a bounded set of weighted micro-clusters summarises all rows seen so far.
 
-Each batch becomes some items; items are then joined, the cheapest joins first, until at most
-`MOST_ITEMS` are left, and the clusters are DP-means over the items. Weights and sums of items are
-exact, so are the clusters' means and the objective. Clusters keep their ids: a cluster whose items
-come together with another's takes the id of the heavier one, the other id is never used again, and
-a new cluster gets a new id.
+Each batch is reduced to some items (micro-clusters); if there are more than `MOST_ITEMS`, items are
+merged, the cheapest merges first. The clusters are those of DP-means on the items. Weights and sums
+of items are exact, and so are the clusters' means and the objective. Clusters keep their ids: when
+two clusters merge, the result has the id of the heavier one and the other id is never used again; a
+new cluster gets a new id.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MOST_ITEMS = 1024
 
 
 class Stream(NamedTuple):
-    """All that is kept of a stream."""
+    """The summary of a stream."""
 
-    items: Sums  # each stands for the rows that went into it; in their own coordinates
+    items: Sums  # weights and sums of the micro-clusters, in the table's coordinates
     item_id: np.ndarray  # (n_items,) the id of each item's cluster
     next_id: int
     within: float  # cost of all rows at their items' means
@@ -43,20 +43,20 @@ class StreamClusters(NamedTuple):
 
 
 def start_stream(n_features: int) -> Stream:
-    """Return a stream that has seen nothing."""
+    """Return the summary of an empty stream."""
     empty = Sums(np.empty(0), np.empty((0, n_features)))
     return Stream(empty, np.empty(0, dtype=np.int64), 0, 0.0)
 
 
 def resume_stream(weight: np.ndarray, total: np.ndarray, within: float) -> Stream:
-    """Return a stream that goes on from clusters already found; their ids are 0, 1, ..."""
+    """Return a stream that continues from clusters already found; their ids are 0, 1, ..."""
     return Stream(Sums(weight, total), np.arange(len(weight)), len(weight), within)
 
 
 def update_stream(
     stream: Stream, rows: Rows, penalty: float, *, seed: int
 ) -> tuple[Stream, StreamClusters]:
-    """Take in a batch of rows and cluster again."""
+    """Add a batch of rows and cluster again."""
     divergence = rows.frame.divergence
     batch = micro_clusters(rows, seed=seed)
     batch_total = batch.total + batch.weight[:, None] * batch.origin
@@ -78,7 +78,7 @@ def update_stream(
 
 
 def _join_cheapest(items: Sums, item_id: np.ndarray, divergence: Divergence):
-    """Join items until half of the room is free; what is joined keeps its heaviest part's id."""
+    """Merge items until `MOST_ITEMS` / 2 are left; a merged item has its heaviest part's id."""
     tree = ward_tree(*items, divergence)
     n_joins = len(items.weight) - MOST_ITEMS // 2
     group = tree.cut(n_joins)
@@ -93,7 +93,7 @@ def _join_cheapest(items: Sums, item_id: np.ndarray, divergence: Divergence):
 
 
 def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: float):
-    """Cluster the items from the clusters they are in; new items start with the nearest."""
+    """Cluster the items, starting from their present clusters; new items from the nearest."""
     means = items.total / items.weight[:, None]
     with open_rows(means, items.weight, divergence) as rows:
         frame, old = rows.frame, item_id >= 0
@@ -109,7 +109,7 @@ def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: 
         nearest = Nearest(rows)
         nearest.start_from(labels)
         found = refine(nearest, penalty, tol=0.0, max_iter=300)
-        # What items cost by themselves is counted already (nothing, but for the cosine).
+        # The cost within items is counted already (zero here, except for the cosine).
         seen = items.total - items.weight[:, None] * frame.origin
         own = frame.total_cost + float(divergence.energy(items.weight, seen).sum())
         weight = frame.weights(nearest.summary)
@@ -117,7 +117,7 @@ def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: 
 
 
 def _name_clusters(labels, weight, item_id, n_clusters: int, next_id: int):
-    """Give each cluster the id that it shares most weight with, each id once, or a new one."""
+    """Assign ids greedily by shared weight with old clusters, each id once; else new ids."""
     ids = np.full(n_clusters, -1, dtype=np.int64)
     old = item_id >= 0
     known, place = np.unique(item_id[old], return_inverse=True)

@@ -1,6 +1,6 @@
-"""The tree of cheapest merges: Ward's method for any weights and any Bregman divergence.
+"""Ward's linkage for weighted items and any Bregman divergence.
 
-Joining clusters a and b raises the cost of their rows by ``energy(W_a + W_b, S_a + S_b) -
+Merging clusters a and b raises the cost of their rows by ``energy(W_a + W_b, S_a + S_b) -
 energy(W_a, S_a) - energy(W_b, S_b)``. For squared Euclidean distances that is Ward's ``W_a W_b /
 (W_a + W_b) ||mu_a - mu_b||^2``, and the costs of the joined cluster follow from the old ones (Lance
 and Williams), so a merge costs O(m) whatever the dimension.
@@ -19,10 +19,10 @@ from countless.kernels.ward import replace_pair
 
 
 class WardTree(NamedTuple):
-    """Merges of m items in the order in which they were made.
+    """A dendrogram: merges of m items in the order in which they were made.
 
-    Merge i joins the nodes ``children[i]``, where node j < m is item j and node m + j is what merge
-    j made.
+    Merge i joins the nodes ``children[i]``, where node j < m is item j and node m + j is the result
+    of merge j.
     """
 
     children: np.ndarray  # (m - 1, 2)
@@ -34,7 +34,7 @@ class WardTree(NamedTuple):
 
     @property
     def height(self) -> np.ndarray:
-        """The penalty that each merge needs: its cost, or an earlier one's that it waits for."""
+        """The height of each merge in the dendrogram: the running maximum of the costs."""
         return np.maximum.accumulate(self.cost)
 
     def cut(self, n_merges: int) -> np.ndarray:
@@ -51,10 +51,10 @@ class WardTree(NamedTuple):
 
 
 def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> WardTree:
-    """Join the two clusters whose merge costs least until one is left.
+    """Merge the cheapest pair of clusters until one is left.
 
-    Exact and greedy: every cluster's cheapest partner is cached, and looked for again only when it
-    is gone.
+    Exact: every cluster's cheapest partner is cached, and searched again only when it has been
+    merged.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
     total : ndarray of shape (m, n_features)
         Weighted sums of the items' rows.
     divergence : Divergence
-        What merges cost.
+        Defines the cost of merges.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
 
 
 class _Euclidean:
-    """Ward's costs, kept up by the Lance-Williams recurrence."""
+    """Ward's costs, updated by the Lance-Williams recurrence."""
 
     def __init__(self, weight, total):
         self.weight = weight.astype(np.float64)
@@ -128,7 +128,7 @@ class _Euclidean:
 
 
 class _Cosine:
-    """Merge costs from the inner products of sums, which add up as the sums do."""
+    """Merge costs from the inner products of sums, which are additive like the sums."""
 
     def __init__(self, total):
         self.product = total @ total.T

@@ -1,4 +1,4 @@
-"""Where the rows are: one interface, and homes that keep it."""
+"""The storage backends of a table: one interface, for memory, disk and Dask."""
 
 from countless.rows.block import Block
 from countless.rows.frame import Frame, Summary

@@ -1,4 +1,4 @@
-"""Some rows of a table, in memory, in the form that kernels work on."""
+"""A block: consecutive rows of a table, in memory, in the form that kernels take."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from countless.kernels.rows import Dense, Sparse
 class Block(NamedTuple):
     """Consecutive rows of a table, and their weights.
 
-    Rows are counted from 0 inside a block; ``start`` is the place of the first in the whole table.
+    Rows are indexed from 0 inside a block; ``start`` is the index of the first in the whole table.
     """
 
     start: int
-    table: Any  # an array or CSR matrix that holds them, from row `offset` on
+    table: Any  # an array or CSR matrix that contains them, from row `offset` on
     offset: int
     form: Dense | Sparse
     weight: np.ndarray  # (n_rows,)
@@ -45,16 +45,19 @@ class Block(NamedTuple):
 
 
 def make_block(start: int, table: Any, weight: np.ndarray | None, divergence) -> Block:
-    """Return a block of all rows of a table; None weighs every row 1."""
+    """Return a block of all rows of a table; ``weight=None`` gives every row weight 1."""
     weight = ones(table.shape[0]) if weight is None else weight
     return _block(start, table, row_costs(table, divergence), weight)
 
 
 def row_costs(table: Any, divergence) -> np.ndarray:
-    """Return the rows' own parts of the divergence, where rows are not compared by differences."""
+    """Return the part of the divergence that depends on the row only; empty for dense metrics.
+
+    Dense rows under a squared metric are compared by differences and do not need it.
+    """
     if divergence.is_metric and not sp.issparse(table):
         return np.empty(0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # bad cells are named later
+    with np.errstate(divide="ignore", invalid="ignore"):  # the survey reports invalid cells
         return divergence.scale * divergence.row_cost(table)
 
 
@@ -80,7 +83,7 @@ def join(blocks: Sequence[Block]) -> Block:
 
 
 def ones(n_rows: int) -> np.ndarray:
-    """Return weights of 1 that take no room: blocks share them, in the form of given weights."""
+    """Return unit weights that take no memory: a view of an array that all blocks share."""
     return _ONES[:n_rows] if n_rows <= len(_ONES) else np.broadcast_to(np.ones(1), n_rows)
 
 
@@ -95,7 +98,7 @@ def _block(start: int, table: Any, cost: np.ndarray, weight: np.ndarray) -> Bloc
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """Return a view that cannot be written to, so that kernels are compiled for no other."""
+    """Return a read-only view, so that Numba compiles kernels for read-only arrays only."""
     view = array.view(np.ndarray)
     view.flags.writeable = False
     return view

@@ -1,9 +1,9 @@
-"""Rows on a Dask cluster: chunks stay on its workers, and steps are tasks that go to them.
+"""The Dask backend: chunks stay on the workers of a cluster, and steps are tasks sent to them.
 
-A chunk is built by tasks from storage, and what is held for its rows is the result of the chain of
-steps taken so far. When a worker is lost Dask repeats what it had done, and the result is the same.
-What goes over the network in a step is the message to each worker, and an answer for each chunk
-with sums that are added up on the workers.
+A chunk is built by tasks from storage, and its per-row state is the result of the chain of steps
+taken so far. When a worker is lost, Dask recomputes its tasks, with the same result. A step sends
+over the network the message to each worker, and for each chunk an answer; sums are reduced on the
+workers.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from countless.rows.weight import in_steps
 
 log = logging.getLogger("countless")
 
-# Values in a chunk: the fewest that are worth a task, so many that tasks cost little beside the
-# work, and the most that are handled at once.
+# Values in a chunk: the fewest that pay for a task, a size at which the scheduler's overhead is
+# small, and the most that are processed at once.
 FEWEST_VALUES, GOOD_VALUES, MANY_VALUES = 2**18, 2**22, 2**25
-# Chunks for each thread of the cluster, so that all are equally busy: at least, and at most unless
-# chunks are good.
+# Least and largest number of chunks per thread of the cluster, for load balance; more are allowed
+# if chunks have GOOD_VALUES.
 CHUNKS_A_THREAD = 2, 8
-# Answers and sums that one task puts together.
+# Answers and sums that one task of the tree reduction combines.
 FAN_IN = 8
 # A table below this size is clustered faster in memory.
 WORTH_BYTES = 2**28
 
 
 class State:
-    """What is held for the rows of each chunk: futures of dictionaries, and what is in them."""
+    """The per-row state of each chunk: futures of dictionaries, and the fields they contain."""
 
     def __init__(self, parts: list):
         self.parts = parts
@@ -113,7 +113,7 @@ class ClusterRows(Rows):
         return da.concatenate(arrays)
 
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
-        # A task gives the message, so that it, too, can be had again; a copy, because centers move.
+        # The message is a task, so that Dask can recompute it; a copy, because centers change.
         told = _task(_give)(deepcopy(message))
         n_chunks = len(self.spans)
         taken = self._tasks(
@@ -140,13 +140,13 @@ class ClusterRows(Rows):
     def _tasks(self, function, *parts) -> list:
         """Return a task for each chunk.
 
-        The scheduler sends steps to the worker that has the rows. It must not be told which: when
-        all workers are lost at once, tasks that name one of them wait for it for ever.
+        The scheduler sends steps to the worker that has the rows. The worker must not be named:
+        when all workers are lost at once, tasks restricted to one of them would wait for ever.
         """
         return [_task(function)(*arguments) for arguments in zip(*parts, strict=True)]
 
     def _compute(self, tasks: list) -> list:
-        # One graph: the scheduler takes about as long for a task that comes alone.
+        # One graph: submitting a single task takes the scheduler about as long.
         with _large_graphs():
             return self._client.compute(tasks, optimize_graph=False)
 
@@ -159,7 +159,7 @@ class ClusterRows(Rows):
 
 
 def well_cut(array: Any, n_threads: int) -> Any:
-    """Return an array whose chunks are neither too small, nor too few for the cluster."""
+    """Rechunk an array if its chunks are too small, too uneven, or too few for the cluster."""
     n_rows, n_features = array.shape
     n_threads = max(1, n_threads)
     few, many = (n_threads * chunks for chunks in CHUNKS_A_THREAD)
@@ -174,7 +174,7 @@ def well_cut(array: Any, n_threads: int) -> Any:
     if fewest <= n_chunks <= most and not ragged:
         return array
     wanted = fewest
-    if n_chunks > most:  # well below it, and as many for each thread
+    if n_chunks > most:  # about half of it, a multiple of the number of threads
         wanted = min(max(fewest, n_threads * -(-most // (2 * n_threads))), most)
     log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
     return array.rechunk({0: -(-n_rows // wanted), 1: -1})
@@ -186,13 +186,13 @@ def _task(function):
 
 @contextmanager
 def _large_graphs():
-    """Let Dask take messages as large as many centers are, without a warning."""
+    """Raise Dask's warning threshold for large graphs: messages contain all centers."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
         yield
 
 
 def _build(start: int, chunk: Any, weight, divergence) -> Block:
-    """Make a block of a chunk."""
+    """Return the block of a chunk."""
     rows = divergence.prepare(np.ascontiguousarray(chunk))
     return make_block(start, rows, weight, divergence)
 
@@ -202,7 +202,7 @@ def _give(value: Any) -> Any:
 
 
 def _new(held: Held, block: Block, fields: Fields) -> Held:
-    """Hold more for the rows of a chunk, where these are."""
+    """Allocate fields for the rows of a chunk, on the worker that has them."""
     new = {
         name: np.full(block.n_rows, fill, dtype=dtype)
         for name, (dtype, fill) in fields.items()
@@ -224,8 +224,8 @@ def _held(held: Held, name: str) -> np.ndarray:
 
 
 def _take_step(step, block, held, message, make_sums):
-    """Take a step on copies, so that it can be taken again."""
-    with one_library_thread():  # a worker's threads are for its tasks
+    """Run a step on copies of the state, so that Dask can repeat it."""
+    with one_library_thread():  # Dask's workers run tasks in parallel already
         return _step_on_copies(step, block, held, message, make_sums)
 
 
@@ -253,7 +253,7 @@ def _answer(taken):
 
 
 def _join_answers(*parts):
-    """Put answers of neighbouring chunks together, and add their sums up."""
+    """Concatenate the answers of consecutive chunks, and add up their sums."""
     answers = [answer for found, _ in parts for answer in found]
     if parts[0][1] is None:
         return answers, None

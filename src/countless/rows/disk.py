@@ -1,7 +1,6 @@
-"""Rows in a file: a few blocks are in memory at a time, however long the table is.
+"""The disk backend: a table in a file, of which a few blocks are in memory at a time.
 
-What is held for each row lies in files, too, mapped into memory; the pages used are given back
-after each step.
+Per-row state is in memory-mapped files, too; their pages are released after each step.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from countless.rows.block import Block, make_block
 from countless.rows.home import Held, ThreadedRows
 from countless.rows.table import FlatFile
 
-# Values that are filled in at once.
+# Values written at once when a file is initialised.
 FILL_VALUES = 2**20
 
 
@@ -29,7 +28,7 @@ class DiskRows(ThreadedRows):
     weight : ndarray of shape (n_rows,) or None
     divergence : Divergence
     folder : Path
-        Where to keep what is held for each row.
+        Where to put the files of per-row state.
     n_threads, pool : int, ThreadPoolExecutor or None
     """
 
@@ -61,7 +60,7 @@ class DiskRows(ThreadedRows):
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
         answers = super().run(step, state, message, into=into, data=data)
         for mapped in self._maps:
-            if hasattr(mmap, "MADV_DONTNEED"):  # the file keeps what was written
+            if hasattr(mmap, "MADV_DONTNEED"):  # changes are written to the file
                 mapped.madvise(mmap.MADV_DONTNEED)
         return answers
 

@@ -1,8 +1,9 @@
-"""What all rows of a table share: how they are measured, and the units that they are added up in.
+"""Fixed-point sums of rows, and the forms in which rows and centers are compared.
 
-Sums of rows are whole numbers of a step so small that rounding to it is below that of float64 sums.
-Whole numbers add up to the same sum in any order. So threads, files and clusters of machines find
-the same bits, and a row that leaves a cluster leaves nothing behind.
+A sum of rows is an integer multiple of a step (a power of two), so small that rounding to it is
+below the rounding error of float64 sums. Integer addition is exact and associative, so the result
+is the same bit for bit in any order of summation: for any number of threads, from files and on
+clusters. Subtracting a row from a cluster leaves no residue.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from countless.kernels.statistics import gather
 from countless.rows.block import Block
 from countless.rows.inplace import CHUNK_VALUES, chunks, keep, resize
 
-# Whole numbers below these: sums must fit int64, single values float64.
+# Integers are below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
-# Values computed at once: as many as fit the cache, and what pays for a call.
+# Values computed at once: at most what fits the cache, at least what pays for a call.
 MOST_TILE_VALUES, LEAST_TILE_VALUES = 2**17, 2**13
-# Values of clusters: one for so many bytes of the table.
+# Values of cluster arrays processed at once: one per VALUES_ROOM bytes of the table.
 LEAST_VALUES, VALUES_ROOM = 2**9, 2**12
 
 
 class Summary(NamedTuple):
-    """What rows say about their clusters, in steps of the frame; adds up across blocks."""
+    """Sufficient statistics of clusters in fixed point: weights and sums; additive over blocks."""
 
     weight: np.ndarray  # (n_clusters,) int64
-    total: np.ndarray  # (n_clusters, n_features) int64, as seen from the origin
+    total: np.ndarray  # (n_clusters, n_features) int64, relative to the origin
 
     @classmethod
     def of_nothing(cls, n_clusters: int, n_features: int) -> Summary:
-        """Return a summary of clusters that hold nothing."""
+        """Return a summary of empty clusters."""
         total = np.zeros((n_clusters, n_features), dtype=np.int64)
         return cls(np.zeros(n_clusters, dtype=np.int64), total)
 
     def maker(self) -> Callable[[], Summary]:
-        """Return what makes an empty summary of the same size; it is small to send."""
+        """Return a function that makes an empty summary of this size; small to serialize."""
         return partial(Summary.of_nothing, *self.total.shape)
 
     def absorb(self, other: Summary) -> None:
@@ -53,17 +54,17 @@ class Summary(NamedTuple):
         return Summary(self.weight[clusters], self.total[clusters])
 
     def resize(self, n_clusters: int) -> None:
-        """Make room for more clusters, that hold nothing, or forget the last."""
+        """Append empty clusters, or remove the last, in place."""
         for part in self:
             resize(part, n_clusters)
 
     def keep(self, stays: np.ndarray) -> None:
-        """Forget the clusters that are not marked."""
+        """Remove the clusters that are not marked, in place."""
         for part in self:
             keep(part, stays)
 
     def clear(self) -> None:
-        """Take everything out of the clusters."""
+        """Set all weights and sums to zero."""
         for part in self:
             part.fill(0)
 
@@ -73,26 +74,26 @@ class Summary(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What clusters hold, as numbers."""
+    """Weights and sums of clusters, as float64."""
 
     weight: np.ndarray  # (n_clusters,)
     total: np.ndarray  # (n_clusters, n_features)
 
 
 class Tile(NamedTuple):
-    """Some rows, ready for a product with centers in the same coordinates."""
+    """Some rows, prepared for a matrix product with centers in the same coordinates."""
 
     values: Any  # (n, n_features) array or CSR
-    norm: np.ndarray  # (n,) the rows' own part of the divergence
+    norm: np.ndarray  # (n,) the part of the divergence that depends on the row only
     length: np.ndarray  # (n,) Euclidean norms
 
 
 class Frame(NamedTuple):
-    """How the rows of one table are measured and added up.
+    """The divergence, coordinates and fixed-point scale of one table.
 
-    ``origin`` is what squared Euclidean distances are computed about, near the mean so that far-off
-    data loses no digits; else 0. ``unit`` is about the distance of rows from it: products in this
-    unit fit into float32.
+    ``origin`` is subtracted before squared Euclidean distances are computed; it is near the mean,
+    so that data far from 0 lose no digits. For other divergences it is 0. ``unit`` is about the
+    root mean square distance of rows from it: products in this unit fit into float32.
     """
 
     divergence: Any
@@ -100,31 +101,31 @@ class Frame(NamedTuple):
     n_features: int
     is_sparse: bool
     n_bytes: int  # of the whole table
-    n_counted: int  # rows that have weight
+    n_counted: int  # rows of positive weight
     total_weight: float
     weight_step: float
     step: np.ndarray  # (n_features,)
-    reach: float  # no row is farther from the origin
+    reach: float  # upper bound on the distance of rows from the origin
     origin: np.ndarray  # (n_features,)
     unit: float = 1.0
-    total_cost: float = 0.0  # the weighted sum of the rows' own parts of the divergence
-    is_single: bool = False  # whether rows are float32, dense, of a size that float32 can square
+    total_cost: float = 0.0  # weighted sum of the parts of the divergence that depend on rows only
+    is_single: bool = False  # whether rows are float32, dense, and their squares fit float32
 
     def tile_values(self, room: int) -> int:
         """Return how many values to compute at once: what fits the cache, fewer for a small table.
 
-        That is one for so many bytes of it.
+        That is one value per ``room`` bytes of the table.
         """
         return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
 
     def chunks(self, array: np.ndarray, n_rows: int | None = None) -> list[slice]:
-        """Return slices of some clusters each, small beside the table."""
+        """Return slices of clusters whose size is small compared with the table."""
         values = min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
         return chunks(array, n_rows, values)
 
     @property
     def by_differences(self) -> bool:
-        """Whether rows are compared with centers by differences, or by a linear form."""
+        """Whether divergences are computed from differences, rather than from a linear form."""
         return self.divergence.is_metric and not self.is_sparse
 
     @property
@@ -132,7 +133,7 @@ class Frame(NamedTuple):
         return Scale(self.origin, 1.0 / self.step, 1.0 / self.weight_step)
 
     def empty(self, n_clusters: int) -> Summary:
-        """Return a summary of clusters that hold nothing."""
+        """Return a summary of empty clusters."""
         return Summary.of_nothing(n_clusters, self.n_features)
 
     def weights(self, summary: Summary) -> np.ndarray:
@@ -140,27 +141,27 @@ class Frame(NamedTuple):
         return summary.weight * self.weight_step
 
     def floats(self, summary: Summary) -> Sums:
-        """Return weights and totals about the origin as numbers."""
+        """Return weights, and sums relative to the origin, as float64."""
         return Sums(self.weights(summary), summary.total * self.step)
 
     def use_up(self, summary: Summary) -> Sums:
-        """Return weights and totals in the table's own coordinates, in the summary's room."""
+        """Return float64 weights and sums in the table's coordinates; overwrites the summary."""
         weight, total = self.weights(summary), summary.total.view(np.float64)
         for part in chunks(total):
             total[part] = summary.total[part] * self.step + weight[part, None] * self.origin
         return Sums(weight, total)
 
     def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
-        """Return rows seen from the origin in steps, as kernels round them: one cluster each."""
+        """Convert rows, relative to the origin, to fixed point as kernels do: one cluster each."""
         total = np.rint(weight[:, None] * points * (1.0 / self.step))
         return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
 
     def means(
         self, summary: Summary, *, coarse: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the best center of each cluster, in the table's own coordinates.
+        """Return the optimal center of each cluster, in the table's coordinates.
 
-        Coarse ones are as seen from the origin, in float32.
+        Coarse ones are relative to the origin, in float32.
         """
         means = out
         if means is None:
@@ -171,13 +172,13 @@ class Frame(NamedTuple):
         return means
 
     def seen(self, centers: np.ndarray) -> np.ndarray:
-        """Return centers, coarse or not, as seen from the origin, in float64."""
+        """Return centers, coarse or not, relative to the origin, in float64."""
         if centers.dtype == np.float32:
             return centers.astype(np.float64)
         return centers - self.origin
 
     def energy(self, summary: Summary) -> np.ndarray:
-        """Return each cluster's share of the objective beyond its rows' own costs."""
+        """Return each cluster's part of the objective, without the terms of single rows."""
         energy = np.empty(len(summary.weight))
         for part in self.chunks(summary.total):
             energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
@@ -186,7 +187,7 @@ class Frame(NamedTuple):
     def objective(
         self, summary: Summary, penalty: float, centers: np.ndarray | None = None
     ) -> float:
-        """Return the cost of all rows at their centers (None: the best), plus the penalties."""
+        """Return the cost of all rows at their centers (None: optimal), plus the penalties."""
         if centers is None:
             energy = self.energy(summary)
         else:
@@ -204,7 +205,7 @@ class Frame(NamedTuple):
         return Seen(values, self.origin) if values.dtype == np.float32 else Points(values)
 
     def linear(self, values: np.ndarray) -> Linear:
-        """Return the linear form of centers."""
+        """Return centers as slopes and offsets: the divergence is linear in the row."""
         slope, offset = self.divergence.slope_offset(values)
         scale = self.divergence.scale
         return Linear(scale * slope, scale * offset)
@@ -214,8 +215,8 @@ class Frame(NamedTuple):
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Return (unit, right, offset) of centers, in the coordinates of tiles of that unit.
 
-        A tile's scores are ``offset - tile @ right``. With a sketch, ``right`` has what it makes of
-        slopes.
+        A tile's scores are ``offset - tile @ right``. With a sketch, ``right`` contains the
+        projected slopes.
         """
         if not self.by_differences:
             linear = self.linear(values)
@@ -237,13 +238,13 @@ class Frame(NamedTuple):
         return unit, right, offset
 
     def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
-        """Return some rows, in some unit of length, for a product with centers."""
+        """Return some rows, in the given unit of length, for a product with centers."""
         if self.is_sparse:
             values = block.table[block.offset + ids]
             squares = values.astype(np.float64).power(2).sum(axis=1)
             length = np.sqrt(np.asarray(squares).ravel())
             return Tile(values, block.form.cost[ids], length)
-        # Products by float32 are enough to tell which few centers to measure exactly.
+        # float32 products suffice to select the few centers whose distance is computed exactly.
         kind = np.float32 if self.by_differences else np.float64
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
@@ -254,10 +255,10 @@ class Frame(NamedTuple):
 
 
 def power_of_two(value: Any) -> Any:
-    """Return the least power of two that is not below a positive value."""
+    """Return the smallest power of two that is not below a positive value."""
     return np.maximum(2.0 ** np.ceil(np.log2(np.maximum(value, SMALLEST_STEP))), SMALLEST_STEP)
 
 
 def step_for(largest: Any, sum_of_weights: float, largest_weight: float) -> Any:
-    """Return the step in which weighted values up to the largest, and all their sums, fit."""
+    """Return the fixed-point step in which weighted values and all their sums fit."""
     return power_of_two(largest * max(sum_of_weights / LARGEST_SUM, largest_weight / LARGEST_VALUE))

@@ -1,9 +1,10 @@
-"""Where rows live: one interface for memory, disk and clusters of machines.
+"""The interface of storage backends: memory, disk and Dask clusters.
 
-An algorithm is a sequence of steps. A step is a function of one block of rows, of what is held for
-these rows (labels, bounds), and of a message that is the same for all blocks; it changes what is
-held and returns an answer. Steps of different blocks never meet, so a home may run them anywhere
-and in any order. Sums over all rows are whole numbers, so order cannot change them either.
+An algorithm is a sequence of steps. A step is a function of one block of rows, of the per-row state
+of these rows (labels, bounds), and of a message that is the same for all blocks; it updates the
+state in place and returns an answer. Steps on different blocks are independent, so a backend may
+run them anywhere and in any order. Sums over all rows are integers (fixed point), so they do not
+depend on the order either.
 """
 
 from __future__ import annotations
@@ -20,38 +21,37 @@ import numpy as np
 from countless.rows.block import Block, join, ones
 from countless.rows.frame import Frame, Summary
 
-# Values in a block: enough to make calls cheap beside the work, few enough to keep threads equally
-# busy.
+# Values in a block: enough to make the overhead of calls small, few enough for load balance.
 BLOCK_VALUES = 2**20
 LEAST_VALUES = 2**16
 SMALLEST_BLOCK, LARGE_BLOCK, LARGEST_BLOCK = 2**6, 2**13, 2**14
 FEWEST_BLOCKS = 16
-# Threads share sums that take more than this share of the table.
+# Per-thread copies of sums take at most this share of the table's memory; else threads share them.
 ROOM = 1 / 64
 
 Fields = dict[str, tuple[Any, Any]]  # name -> (dtype, value to start with)
-Held = dict[str, np.ndarray]  # what is held for the rows of one block
+Held = dict[str, np.ndarray]  # per-row state of one block
 
 
 def block_size(n_rows: int, n_features: int) -> int:
     """Return how many rows a block has: a power of two, fewer where the table is short."""
     values = min(max(n_rows * n_features // FEWEST_BLOCKS, LEAST_VALUES), BLOCK_VALUES)
-    # What threads hold for a block must be small beside a short table.
+    # The working memory of threads must be small compared with a short table.
     size = min(values // n_features, LARGEST_BLOCK, max(LARGE_BLOCK, n_rows // FEWEST_BLOCKS))
     return 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
 
 
 class Rows(ABC):
-    """A table somewhere, and the means to run steps on its blocks.
+    """A storage backend: a table, its per-row state, and a way to run steps on its blocks.
 
     Attributes
     ----------
     spans : list of (start, stop)
-        The blocks.
+        The row ranges of the blocks.
     n_threads, n_bytes, is_sparse : int, int, bool
-        Threads here; the size of the table; whether it is sparse.
+        Threads of this process; size of the table; whether it is sparse.
     frame : Frame
-        How rows are measured and added up.
+        Divergence, origin and fixed-point scale.
     whole : Summary
         All rows as one cluster.
     """
@@ -62,57 +62,57 @@ class Rows(ABC):
     n_bytes: int
     is_sparse: bool
     spans: list[tuple[int, int]]
-    # Far rows that settle which of them open clusters before all rows are looked at again: the
-    # dearer a look, the more.
+    # Far rows in one serial loop of cluster opening, before the next pass over all rows: the more,
+    # the more expensive a pass.
     settle_at_once = 64
-    in_memory = False  # here: then a second look at some rows costs nothing
+    in_memory = False  # whether reading some rows again is free
     frame: Frame
     whole: Summary
     _pool: ThreadPoolExecutor | None
 
     @abstractmethod
     def hold(self, fields: Fields) -> Any:
-        """Return a state: arrays that hold a value for every row."""
+        """Allocate per-row state: for each field an array with a value for every row."""
 
     @abstractmethod
     def extend(self, state: Any, fields: Fields) -> None:
-        """Hold more for every row, unless it is held already."""
+        """Allocate more fields, unless the state has them already."""
 
     @abstractmethod
     def release(self, state: Any, names: Iterable[str]) -> None:
-        """Hold these no more."""
+        """Free these fields."""
 
     @abstractmethod
     def put(self, state: Any, name: str, values: Any) -> None:
-        """Hold these values, one for each row; they are asked for in slices, first to last."""
+        """Set a field to these values, one per row; they are sliced in order, first to last."""
 
     @abstractmethod
     def pieces(self, state: Any, name: str) -> Iterator[np.ndarray]:
-        """Give what a state holds for each block in turn."""
+        """Yield a field of each block in turn."""
 
     @abstractmethod
     def held(self, state: Any, name: str) -> Any:
-        """Return what a state holds for all rows, in the form that the user gave the table in."""
+        """Return a field of all rows, as the same kind of array as the user's table."""
 
     @abstractmethod
     def run(
         self, step: Callable, state: Any = None, message: Any = None, *, into=None, data=True
     ) -> list:
-        """Take a step on every block and return the answers, in the order of the blocks.
+        """Run a step on every block and return the answers, in the order of the blocks.
 
-        ``step(block, held, message)`` is a function at the top of a module. With ``into``, which
-        has ``maker`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and
-        adds up in ``with borrow() as sums``. Without ``data`` the block has no rows in it.
+        ``step(block, held, message)`` is a module-level function. With ``into``, which has
+        ``maker`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and adds to
+        the sums in ``with borrow() as sums``. With ``data=False`` the block contains no rows.
         """
 
     @abstractmethod
     def pick_from(self, wanted: list[tuple[int, np.ndarray]]) -> list[Block]:
-        """Return rows of some blocks: for each block's number, those counted from its start."""
+        """Return rows of some blocks, given block numbers and row indices within each block."""
 
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
-        """Call ``function(*item)`` for every item, here, on threads; return answers in order."""
+        """Call ``function(*item)`` for every item, on local threads; return answers in order."""
         items = list(items)
-        if self._pool is None or len(items) == 1:  # a thread takes longer to wake than a call
+        if self._pool is None or len(items) == 1:  # waking a thread takes longer than a call
             return [function(*item) for item in items]
         return list(self._pool.map(lambda item: function(*item), items))
 
@@ -135,7 +135,7 @@ class Rows(ABC):
 
 
 class ThreadedRows(Rows):
-    """Rows of one machine: threads take steps on blocks side by side."""
+    """A backend on one machine: threads run steps on blocks in parallel."""
 
     def __init__(self, n_rows: int, n_features: int, n_threads: int, pool):
         self.n_rows, self.n_features = n_rows, n_features
@@ -148,7 +148,7 @@ class ThreadedRows(Rows):
         """Return a block with its rows."""
 
     def allocate(self, dtype, fill) -> np.ndarray:
-        """Return an array with a value for each row."""
+        """Return an array with one value per row."""
         return np.full(self.n_rows, fill, dtype=dtype)
 
     def hold(self, fields: Fields) -> Held:
@@ -195,7 +195,7 @@ class ThreadedRows(Rows):
 
 
 class _SharedSums:
-    """Sums that threads borrow to add to; as many copies as threads, if there is room."""
+    """Sums that threads borrow to add to; one copy per thread, if memory allows."""
 
     def __init__(self, into, n_threads: int, n_bytes: int):
         copies = min(n_threads, 1 + int(ROOM * n_bytes) // max(1, into.n_bytes))
@@ -219,13 +219,13 @@ class _SharedSums:
 
 
 def nowhere(start: int, stop: int) -> Block:
-    """Return a block without its rows, for steps that do not look at them."""
+    """Return a block without its rows, for steps that do not read them."""
     return Block(start, None, 0, None, ones(stop - start))  # type: ignore[arg-type]
 
 
 @contextmanager
 def threads(n_threads: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Give a pool of threads; None for one."""
+    """Yield a thread pool, or None for a single thread."""
     if n_threads == 1:
         yield None
     else:

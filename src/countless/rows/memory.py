@@ -1,4 +1,4 @@
-"""Rows that fit in memory: a NumPy array or a CSR matrix, used where it is."""
+"""The memory backend: a NumPy array or a CSR matrix, used without a copy."""
 
 from __future__ import annotations
 

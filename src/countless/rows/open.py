@@ -1,4 +1,4 @@
-"""Opening a table for a computation, wherever it is."""
+"""Choosing the backend of a table, and opening it for a computation."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from countless.rows.weight import in_steps
 
 @contextmanager
 def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
-    """Hold a table open for a computation, with its threads; BLAS gets one thread in each.
+    """Open a table for a computation, with a thread pool; BLAS uses one thread in each.
 
     Parameters
     ----------
     X : ndarray, CSR matrix, or what `countless.rows.table.find_table` found
-        float32 or float64 rows in memory, as the divergence prepares them, are used where they are.
-        A Dask collection is worked on by the Dask cluster in use, if there is one.
+        float32 or float64 rows in memory, as prepared by the divergence, are used without a copy.
+        A Dask collection is processed by the current Dask cluster, if there is one.
     weight : array-like of shape (n_rows,) or None
-        None weighs every row 1.
+        None gives every row weight 1.
     divergence : Divergence
         How rows are compared with centers.
     n_jobs : int or None
@@ -55,7 +55,7 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
 
 
 def client_of():
-    """Return the Dask cluster's client that is in use here, or None."""
+    """Return the current Dask client, or None."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None

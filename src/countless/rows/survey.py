@@ -1,4 +1,4 @@
-"""The first look at a table: is every cell a number, and in what units will rows be added up?"""
+"""The first two passes over a table: validate its cells, and choose the fixed-point scale."""
 
 from __future__ import annotations
 
@@ -14,39 +14,40 @@ from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step
 from countless.rows.home import Rows
 from countless.rows.inplace import FEW_ROWS, chunks
 
-# About as many rows tell where the middle of the table is.
+# Expected size of the sample whose mean becomes the origin.
 SAMPLE_ROWS = 1024
-# Values measured by ratio must be this many steps at least.
+# For scale-invariant divergences values must be at least this many fixed-point steps.
 SMALLEST_SHARE = 2.0**12
-# No value is farther from the origin in the frame's unit.
+# Largest distance of a value from the origin, in the frame's unit.
 MOST_UNITS = 2.0**60
 # In units between this and its inverse, squares fit into float32.
 SMALLEST_SINGLE = 2.0**-40
-# Up to so many columns of a block are looked at faster as rows of a copy.
+# Up to this many columns, column ranges are faster on a transposed copy.
 NARROW = 16
-# The origin has this many bits of a column's range: rows of few digits stay exact seen from it.
+# The origin is rounded to this many bits of a column's range, so that subtracting it from values
+# of few digits is exact.
 ORIGIN_BITS = 8
 
 
 class Look(NamedTuple):
-    """What one block shows."""
+    """Statistics of one block."""
 
     low: np.ndarray  # (n_features,)
     high: np.ndarray  # (n_features,)
     largest: float  # absolute value in any row, whatever its weight
-    first_bad: tuple[int, int, float] | None  # row, column and value of a cell that is no number
+    first_bad: tuple[int, int, float] | None  # row, column and value of a NaN or infinite cell
     n_bad: int
-    refused: str  # what the divergence refuses, or nothing
-    n_counted: int
-    heaviest: float
-    dearest: float  # the largest own cost of a row that has weight, unless rows are centred
+    refused: str  # error message for values outside the divergence's domain, or ""
+    n_counted: int  # rows of positive weight
+    heaviest: float  # largest weight
+    dearest: float  # largest `row_cost` of a row of positive weight, unless rows are centred
     sample: np.ndarray | None
 
 
 def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
-    """Look at all rows twice; return their frame, and all of them as one cluster.
+    """Pass over all rows twice; return their frame, and the sums of all rows as one cluster.
 
-    A cell that is no number, or that the divergence is not defined for, is a ValueError.
+    Raises ValueError for a cell that is not finite or is outside the divergence's domain.
     """
     centred = divergence.name == "sqeuclidean" and not rows.is_sparse
     looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
@@ -99,7 +100,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
     total_weight = float(frame.weights(whole)[0])
     unit = np.sqrt(cost / total_weight) if divergence.name == "sqeuclidean" and cost > 0 else 1.0
-    # Rows without weight may be far beyond the others, but must fit into float32, too.
+    # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
     single = looks[0].low.dtype == np.float32 and SMALLEST_SINGLE < unit < 1 / SMALLEST_SINGLE
@@ -110,14 +111,14 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
 
 
 def look_at_block(block: Block, held, message) -> Look:
-    """Find the range of a block's columns and what is wrong with it."""
+    """Compute the column ranges of a block, and find invalid cells."""
     divergence, n_rows, centred = message
     X = block.values
     low, high = _ranges(X)
     largest = max(np.abs(low).max(), np.abs(high).max())
     first_bad, n_bad, refused = None, 0, ""
     if np.isfinite(low).all() and np.isfinite(high).all():
-        if not block.weight.all():  # rows without weight are as good as absent
+        if not block.weight.all():  # rows of zero weight are ignored
             low, high = _ranges(X[block.weight > 0])
         try:
             divergence.check(X, first_row=block.start)
@@ -141,7 +142,7 @@ def look_at_block(block: Block, held, message) -> Look:
 
 
 def weigh_block(block: Block, held, message, borrow) -> int:
-    """Add up all rows of a block, and return what they cost by themselves, in steps."""
+    """Add up all rows of a block, and return the sum of their row costs, in fixed point."""
     frame, cost_step = message
     labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
     with borrow() as sums:
@@ -156,14 +157,14 @@ def weigh_block(block: Block, held, message, borrow) -> int:
 
 
 def _own_costs(block: Block, divergence) -> np.ndarray:
-    """Return the rows' own parts of the divergence, about zero."""
+    """Return the part of the divergence that depends on the row only, about zero."""
     if len(block.form.cost):
         return block.form.cost
     return divergence.scale * divergence.row_cost(block.values)
 
 
 def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
-    """Return a number in (0, 1) for each position: the finaliser of splitmix64."""
+    """Return a pseudo-random number in (0, 1) for each position: splitmix64's finaliser."""
     state = position * np.uint64(0x9E3779B97F4A7C15)
     state += np.uint64(seed % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -187,7 +188,7 @@ def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
             np.minimum(low, columns.min(axis=1), out=low)
             np.maximum(high, columns.max(axis=1), out=high)
         return low, high
-    # A column without a gap need not contain 0.
+    # A column in which every row stores a value need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
     with np.errstate(invalid="ignore"):
@@ -220,6 +221,6 @@ def _check(looks: list[Look]) -> None:
 
 
 def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Round values to a coarse part of the range they lie in; a range of nothing is its value."""
+    """Round values to a coarse fraction of their range; where the range is empty, return it."""
     part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
     return np.where(high > low, np.rint(value / part) * part, low)

@@ -1,7 +1,7 @@
 """Tables that are not in memory: files, and Dask collections.
 
-A table of numbers in a flat file is read where it is. Others (Parquet, Dask without a cluster) are
-first copied to such a file, piece by piece, because every pass reads them again.
+A numeric table in a flat file (.npy, memory map) is read in place. Others (Parquet, Dask without a
+cluster) are first copied to such a file, in pieces, because every pass reads the whole table.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Rows that are copied to a flat file at once.
+# Rows copied to a flat file at once.
 SPOOL_ROWS = 2**16
 
 
 class FlatFile(NamedTuple):
-    """Rows of numbers, one after the other, in a file."""
+    """A numeric table in a file, stored row by row (C order)."""
 
     path: Path
     offset: int
@@ -31,16 +31,16 @@ class FlatFile(NamedTuple):
 
     @property
     def kind(self) -> np.dtype:
-        """The type of rows in memory: as for arrays, float32 stays and all others are float64."""
+        """The dtype of rows in memory: as for arrays, float32 is kept, all others are float64."""
         return np.dtype(np.float32 if self.dtype == np.float32 else np.float64)
 
     @property
     def n_bytes(self) -> int:
-        """What the rows would take in memory."""
+        """The size of the rows in memory."""
         return self.shape[0] * self.shape[1] * self.kind.itemsize
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return some rows, in their type in memory."""
+        """Return some rows, in the dtype used in memory."""
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self.offset + start * self.shape[1] * self.dtype.itemsize)
@@ -60,7 +60,7 @@ class ParquetTable(NamedTuple):
 
 
 def find_table(X: Any) -> Any:
-    """Return a table that is not in memory, or None for anything else.
+    """Return the table that X refers to if it is not in memory, or None for anything else.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def find_table(X: Any) -> Any:
 
 
 def is_dask(X: Any) -> bool:
-    """Tell whether something is a Dask array or data frame, without importing Dask."""
+    """Return whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.split(".")[0].startswith("dask") and hasattr(X, "__dask_graph__")
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Give a folder for what does not fit in memory; it goes when the work is done."""
+    """Yield a temporary folder for data that does not fit in memory."""
     with tempfile.TemporaryDirectory(prefix="countless-") as folder:
         yield Path(folder)
 
@@ -100,7 +100,7 @@ def as_flat_file(table: Any, folder: Path) -> FlatFile:
 
 
 def dask_array(X: Any) -> Any:
-    """Return a Dask array of rows from an array or a data frame, whole columns in each chunk."""
+    """Return a 2D Dask array from an array or data frame, with all columns in each chunk."""
     if not hasattr(X, "chunks"):
         text = [str(name) for name, kind in X.dtypes.items() if kind.kind not in "biuf"]
         if text:
@@ -119,7 +119,7 @@ def dask_array(X: Any) -> Any:
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     kind = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-    # A chunk need not be of the type that its array says.
+    # A chunk's dtype may differ from that of its array.
     return X.map_blocks(np.asarray, kind, dtype=kind)
 
 
@@ -156,8 +156,8 @@ def _table_at(path: Path) -> FlatFile | ParquetTable:
 
 
 def _mapped_file(X: np.memmap) -> FlatFile | None:
-    """Return where the rows of a memory map are; None where memory is the better place to look."""
-    # A private copy may differ from the file, and a view of some columns is not contiguous.
+    """Return the file region of a memory map; None where it must be read as an array in memory."""
+    # A copy-on-write map may differ from its file, and a view of some columns is not contiguous.
     plain = X.ndim == 2 and X.size and X.flags.c_contiguous and X.dtype.kind in "biuf"
     if not plain or X.mode == "c" or X.filename is None:
         return None
@@ -203,7 +203,7 @@ def _parquet_pieces(path: Path) -> Iterator[np.ndarray]:
 
 
 def _spool(pieces: Iterator[np.ndarray], path: Path, chunks) -> FlatFile:
-    """Write pieces of a table one after the other."""
+    """Write the pieces of a table to a flat file."""
     n_rows, n_features, dtype = 0, 0, np.dtype(np.float64)
     with path.open("wb") as file:
         for piece in pieces:

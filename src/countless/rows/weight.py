@@ -1,4 +1,4 @@
-"""The weights of rows."""
+"""Validation of sample weights, and their rounding to fixed point."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from countless.rows.frame import step_for
 
-# The largest weight is between these, so that neither steps nor sums leave float64.
+# The largest weight is between these, so that neither steps nor sums overflow or underflow.
 SMALLEST, LARGEST = 1e-200, 1e200
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Return one float64 weight a row, none negative and not all zero."""
+    """Return one float64 weight per row, none negative and not all zero."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -33,9 +33,9 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 
 def in_steps(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Return checked weights, rounded to the step that they are added up in; None stays None.
+    """Return validated weights, rounded to their fixed-point step; None stays None.
 
-    None that is above 0 becomes 0.
+    A positive weight is never rounded to 0.
     """
     if sample_weight is None:
         return None

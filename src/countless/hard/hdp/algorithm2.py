@@ -1,15 +1,15 @@
-"""Algorithm 2 of Kulis and Jordan, the hard Gaussian HDP, to the letter.
+"""Algorithm 2 of Kulis and Jordan, the hard Gaussian HDP, exactly as published.
 
-It lowers objective (2), ``sum_i ||x_i - mu_p(i)||^2 + local_penalty * n_local + global_penalty *
-n_global``, pass by pass. What the paper leaves open is read as follows:
+Each pass lowers objective (2), ``sum_i ||x_i - mu_p(i)||^2 + local_penalty * n_local +
+global_penalty * n_global``. What the paper leaves open is decided as follows:
 
 * rows are visited in the order given, and local clusters group by group, groups by first
   appearance, in the order in which they were opened;
-* a row that goes to a global joins the first of its group's local clusters there, so that two that
-  share a global after step 5 are one after the next step 4;
-* a local cluster counts as there until the end of step 4, even when its rows have left; those
-  without rows are dropped before step 5, and globals without rows before step 6;
-* equal costs go to the global with the lower number;
+* a row assigned to a global joins the first of its group's local clusters there, so that two local
+  clusters that share a global after step 5 are one after the next step 4;
+* a local cluster exists until the end of step 4, even when its rows have left; empty ones are
+  dropped before step 5, and empty globals before step 6;
+* ties go to the global with the lower number;
 * it has converged when a pass changes no row's local cluster and no local cluster's global.
 """
 
@@ -25,9 +25,9 @@ from countless.kernels.hdp import measure, visit_locals, visit_rows
 from countless.kernels.rows import Points
 from countless.rows.frame import Sums
 
-# Distances held at once.
+# Distances in memory at once.
 MEASURED_VALUES = 2**22
-# Room for globals and locals that a pass may open before the tables grow.
+# Spare capacity for globals and locals that a pass may open before the tables are enlarged.
 ROOM = 64
 
 
@@ -45,7 +45,7 @@ class SharedClustering(NamedTuple):
 
 
 class _State:
-    """Local clusters and globals during Algorithm 2, in tables with room to grow."""
+    """Local clusters and globals during Algorithm 2, in tables with spare capacity."""
 
     def __init__(self, rows: GroupedRows, group: np.ndarray, n_groups: int):
         whole = rows.home.frame.floats(rows.home.whole)
@@ -57,7 +57,7 @@ class _State:
         self.local_global = np.zeros(n_groups, dtype=np.int64)
 
     def visit_rows(self, local_price: float, global_price: float) -> None:
-        """Step 4: distances on the threads, then rows in turn."""
+        """Step 4: distances in parallel, then rows one by one."""
         rows, d = self.rows, self.rows.n_features
         n_globals, n_locals = len(self.centers), len(self.local_group)
         centers = np.vstack([self.centers, np.empty((ROOM, d))])
@@ -94,7 +94,7 @@ class _State:
         self.local_group, self.local_global = local_group[:n_locals], local_global[:n_locals]
 
     def visit_locals(self, global_price: float) -> Sums:
-        """Step 5, on local clusters that have rows; return what these hold."""
+        """Step 5, on non-empty local clusters; return their weights and sums."""
         used, labels = np.unique(self.labels, return_inverse=True)
         self.labels = labels.astype(np.int32)
         self.local_group = self.local_group[used]
@@ -111,7 +111,7 @@ class _State:
         return summary
 
     def update_means(self, local: Sums) -> Sums:
-        """Step 6, on globals that have rows; return what these hold."""
+        """Step 6, on non-empty globals; return their weights and sums."""
         used, self.local_global = np.unique(self.local_global, return_inverse=True)
         summary = Sums(
             np.bincount(self.local_global, local.weight),
@@ -141,11 +141,11 @@ def algorithm2(
         The data set of each row, numbered by first appearance.
     n_groups : int
     local_penalty, global_penalty : float
-        The price of a local and of a global cluster.
+        The penalties of a local and of a global cluster.
     max_iter : int
-        Passes at most.
+        Maximum number of passes.
     on_pass : callable
-        Told the objective and the number of globals after each pass.
+        Called with the objective and the number of globals after each pass.
     """
     state = _State(rows, group, n_groups)
     history: list[float] = []

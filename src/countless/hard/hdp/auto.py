@@ -1,22 +1,22 @@
 """Choosing both penalties of the hard HDP from the data alone.
 
-One number orders all pairs of penalties worth trying. Rows about their centers with variance s a
-feature make it cheap, in units of 2s, to tell rows apart only where that takes few words: a center
-takes ``d/2 log n``, and a group that uses one more of g globals tells which, ``log g``, and how
-many of its rows, ``1/2 log n_j``. So
+The pairs of penalties that are tried form a one-parameter family, derived from a minimum
+description length (MDL). Let rows have variance s per feature about their centers, and measure code
+lengths in units of 2s. A center costs ``d/2 log n``; a group that uses one more of g globals
+encodes which one, ``log g``, and how many of its rows, ``1/2 log n_j``. So
 
     global_penalty = s d log n,    local_penalty = s (2 log g + log(n / n_groups)).
 
-As s falls from the spread of all rows, clusters come in. Each clustering is then judged by the
-number of nats in which it tells the rows: the likelihood of each row under the Gaussians that its
-group uses, the centers, which globals each group uses, and in which shares: equal ones or, where
-that is shorter, any (Dirichlet). The shortest description wins; it counts rows as belonging to
-overlapping clusters in part, as the hard objective cannot.
+As s decreases from the variance of all rows, the number of clusters grows. Each clustering is then
+scored by its description length in nats: the negative log likelihood of the rows under the mixture
+of Gaussians that their group uses, the centers, which globals each group uses, and the mixture
+weights: equal ones or, where that is shorter, free ones (uniform Dirichlet prior). The shortest
+description wins. Unlike the hard objective it allows for overlapping clusters.
 
-The penalty path of all rows together decides instead, as it does for `DPMeans`, where it is clear:
-then clusters stand apart so far that groups which are shifted a little against each other still
-share them. It also decides where almost every group uses almost every global, so that groups tell
-nothing; noise in groups is one cluster, too.
+The penalty path of all rows together decides instead, as it does for `DPMeans`, where its
+confidence is high: then clusters are so well separated that groups with small shifts between them
+still share them. It also decides where almost every group uses almost every global, so that groups
+carry no information; noise in groups is then one cluster, too.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ from countless.hard.hdp.rows import GroupedRows
 from countless.hard.penalty import PenaltyPath, path_of
 from countless.kernels.hdp import mix_rows
 
-# The scale falls by this factor a step, and the search ends after so many other clusterings
-# without a shorter description.
+# The scale s is multiplied by this factor in each step; the search ends after PATIENCE different
+# clusterings without a shorter description.
 STEP = np.sqrt(0.5)
 PATIENCE = 4
 MOST_STEPS = 60
-# The path decides when it finds clusters with this confidence, or when groups use this share of all
-# globals.
+# The penalty path decides when it finds clusters with this confidence, or when groups use this
+# share of all globals.
 CLEAR = 0.4
 SHARED = 0.8
-# Rounds that find the variance of the Gaussians.
+# EM iterations for the variance of the Gaussians.
 ROUNDS = 12
-# A step of the search ends when a round gains less than this share, or after so many passes.
+# Tolerance and largest number of passes of the local search in one step.
 SEARCH_TOL = 1e-3
 SEARCH_PASSES = 40
 
 
 class Trial(NamedTuple):
-    """One pair of penalties, and the clustering it gave."""
+    """One pair of penalties, and the clustering found with it."""
 
     penalties: HDPPenalties
     labels: np.ndarray  # (n_rows,) the global of each row
     n_globals: int
     n_locals: int
-    nats: float  # length of the description
+    nats: float  # description length
 
 
 def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.RandomState) -> Trial:
-    """Return the penalties whose clustering tells the rows in the fewest nats.
+    """Return the penalties whose clustering has the shortest description.
 
     Parameters
     ----------
     rows : GroupedRows
-        Rows of a group are side by side.
+        Rows of a group are contiguous.
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.
     random : RandomState
@@ -75,7 +75,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
     if path.n_clusters > 1 and path.confidence >= CLEAR:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)
-    # No split can pay more than all rows cost.
+    # No split can gain more than the total cost of all rows.
     scale = rows.total_cost / (d * np.log(max(n, 3)))
     others = 0
     for _ in range(MOST_STEPS):
@@ -103,7 +103,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
 
 
 def _one_cluster(rows: GroupedRows, starts: np.ndarray) -> Trial:
-    """Return penalties at which no cluster can pay for itself."""
+    """Return penalties at which a single cluster is optimal."""
     n_groups, price = len(starts) - 1, rows.total_cost or 1.0
     labels = np.zeros(rows.n_rows, dtype=np.int32)
     nats = description(rows, starts, labels)
@@ -111,7 +111,7 @@ def _one_cluster(rows: GroupedRows, starts: np.ndarray) -> Trial:
 
 
 def _together(rows: GroupedRows, starts: np.ndarray, path: PenaltyPath) -> Trial:
-    """Return the penalties by which a global that all groups use costs what the path says."""
+    """Return penalties at which a global used by all groups costs the path's penalty in all."""
     n_groups, labels = len(starts) - 1, path.labels_at(path.penalty)
     prices = HDPPenalties(path.penalty / (2 * n_groups), path.penalty / 2)
     nats = description(rows, starts, labels)
@@ -119,7 +119,7 @@ def _together(rows: GroupedRows, starts: np.ndarray, path: PenaltyPath) -> Trial
 
 
 def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> float:
-    """Return in how many nats a clustering tells the rows, up to what all clusterings share."""
+    """Return the description length of a clustering in nats, up to a constant."""
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     g = int(labels.max()) + 1
     group = np.repeat(np.arange(n_groups), np.diff(starts))
@@ -137,7 +137,7 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
     free = np.log(counts / size[cell_group])
 
     def mixed(shares: np.ndarray, variance: float) -> tuple[np.ndarray, float]:
-        """Return each group's log likelihood, and the variance that its rows then show."""
+        """Return each group's log likelihood, and the updated variance (an EM step)."""
 
         def work(start, stop):
             nats, spread = np.zeros(n_groups), np.zeros(1)
@@ -157,7 +157,8 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
         if abs(variance - before) < 1e-4 * before:
             break
     likely_counts = np.bincount(cell_group, counts * free, minlength=n_groups)
-    # The shares of a group, drawn uniformly: what telling the counts takes beyond the best shares.
+    # Marginal likelihood of a group's counts under a uniform Dirichlet prior on mixture weights;
+    # its difference from the maximised likelihood is the cost of the weights.
     log_evidence = gammaln(n_used) - gammaln(size + n_used)
     log_evidence = log_evidence + np.bincount(cell_group, gammaln(counts + 1), minlength=n_groups)
     with_free = mixed(free, variance)[0] - (likely_counts - log_evidence)

@@ -1,8 +1,8 @@
-"""Which globals each data set uses, when centers stand still: the cheapest for its rows.
+"""Which globals each data set uses, for fixed centers: a facility location problem per group.
 
-A group pays a price for every global that it uses, and its rows go to the nearest of them. The
-choice is improved by additions, drops and swaps until none pays (facility location by local
-search); groups are independent of each other, and so worked on side by side.
+A group pays a price for every global that it uses, and its rows are assigned to the nearest of
+them. The choice is improved by additions, drops and swaps until none lowers the cost (local search
+for facility location); groups are independent of each other, and so processed in parallel.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from countless.hard.hdp.rows import GroupedRows
 from countless.kernels.hdp import best_change, choose_globals, weigh_changes
 
-# Squared distances held at once by a thread; a group with more is worked on in parts.
+# Squared distances in memory per thread; and the size from which a group is processed in parts.
 TILE_VALUES = 2**17
 LARGE_GROUP_VALUES = 2**22
-# Changes of the globals that a large group uses, between two moves of the centers.
+# Changes to the globals of a large group between two updates of the centers.
 LARGE_GROUP_CHANGES = 4
-# Gains below this share of the cost of one cluster are rounding.
+# Gains below this share of the cost of a single cluster are attributed to rounding.
 ROUNDING = 1e-12
 
 
 class Chosen(NamedTuple):
-    """What groups use, and where their rows are then."""
+    """The globals that groups use, and the assignment of their rows."""
 
     used: np.ndarray  # (n_groups, n_globals) bool
     labels: np.ndarray  # (n_rows,) the global of each row
@@ -38,7 +38,10 @@ def choose(
     price: float,
     chosen: Chosen,
 ) -> None:
-    """Let every group choose which globals it uses, from what ``chosen`` says and into it."""
+    """Choose the globals of every group, starting from ``chosen`` and updating it in place.
+
+    A group does not pay for the globals marked in ``paid``.
+    """
     used, labels = chosen
     tolerance = ROUNDING * rows.total_cost
 
@@ -58,7 +61,7 @@ def choose(
 
 
 def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> None:
-    """Choose the globals of a group whose distances do not fit, in passes over its rows."""
+    """Choose the globals of a group whose distances exceed a thread's memory, in passes."""
     g = len(used)
     step = max(1, TILE_VALUES // g)
     parts = [(at, min(at + step, end)) for at in range(begin, end, step)]
@@ -85,9 +88,9 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> N
 def assign_groups(
     rows: GroupedRows, starts: np.ndarray, centers: np.ndarray, paid: np.ndarray, price: float
 ) -> np.ndarray:
-    """Return a global for each row, when groups pay for the centers that they use.
+    """Assign each row to a global, where groups pay for the globals that they use.
 
-    ``paid`` marks those that a group uses already; at price 0 all are.
+    ``paid`` marks those that a group uses already, at no price; at price 0 all are used.
     """
     used = paid.copy() if price > 0 else np.ones_like(paid)
     chosen = Chosen(used, np.empty(rows.n_rows, dtype=np.int32))
@@ -96,7 +99,7 @@ def assign_groups(
 
 
 def _tiles(starts: np.ndarray, n_globals: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return runs of groups that are worked on together, and groups too large for one thread."""
+    """Return ranges of groups that are processed together, and groups too large for one thread."""
     tiles, large = [], []
     room, most = TILE_VALUES // n_globals, LARGE_GROUP_VALUES // n_globals
     first, n_groups = 0, len(starts) - 1

@@ -1,9 +1,9 @@
-"""HDP-means: several data sets, each with clusters of its own choice out of those that all share.
+"""HDP-means: clusters several data sets, each of which uses a subset of shared global clusters.
 
 It minimises ``sum_i ||x_i - center of its global cluster||^2 + local_penalty * n_local +
 global_penalty * n_global``, objective (2) of Kulis and Jordan, *Revisiting k-means: new algorithms
-via Bayesian nonparametrics*, ICML 2012: a data set pays for each cluster that it uses, and a
-cluster is paid for once more whoever uses it.
+via Bayesian nonparametrics*, ICML 2012: each pair of a data set and a global cluster that it uses
+costs the local penalty, and each global cluster once the global penalty.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from countless.hard.parameters import check_counts, check_flags, check_penalties
 from countless.hard.penalty import path_of
 from countless.rows.table import FlatFile, as_flat_file, find_table, scratch_folder
 
-# Tables of up to so many rows are refined until no move helps; larger ones until moves gain little.
+# Up to this many rows the local search runs until no move lowers the objective (tol = 0); above, it
+# stops at this tolerance.
 SMALL_ROWS = 10_000
 LARGE_TABLE_TOL = 1e-3
 
@@ -67,17 +68,17 @@ def hdp_means(
     groups : Groups
         The data set of each row.
     penalties : HDPPenalties or None
-        The price of a local and of a global cluster; None reads them from the data.
+        The penalties of a local and of a global cluster; None estimates them from the data.
     refine_ : bool
-        False is Algorithm 2. True lowers the objective from the clusters of a first look.
+        False is Algorithm 2. True is local search, initialised with the clusters of a subsample.
     tol, max_iter : float, int
-        Stop when a round gains less than this share of the objective, or after so many passes.
+        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
     random : RandomState, optional
-        Chooses the rows of a long table that the first look is at.
+        Draws the subsample of a long table.
     n_jobs : int, optional
         Threads; they do not change the result.
     on_pass : callable
-        Told the objective and the number of globals after each pass.
+        Called with the objective and the number of globals after each pass.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def hdp_means(
                     local[order] = found.local_labels
                     found = found._replace(local_labels=local)
                 return found, chosen
-        # Algorithm 2 weighs single rows, not clusters, so that its penalties are on their scale.
+        # Algorithm 2 compares single rows with the penalties, so these are on the scale of a row.
         n_global = int(labels.max()) + 1
         group = np.repeat(np.arange(groups.n_groups), np.diff(starts))
         n_local = max(1, round(len(np.unique(group * n_global + labels)) / groups.n_groups))
@@ -136,21 +137,22 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     local_penalty : 'auto' or float, default='auto'
-        The price of one local cluster: what a data set pays for using a global cluster.
+        The penalty of one local cluster, that is, of one data set's use of a global cluster.
     global_penalty : 'auto' or float, default='auto'
-        The price of one global cluster. 'auto' reads both from the data, so either both are numbers
-        or both are 'auto'.
+        The penalty of one global cluster. 'auto' estimates both from the data, so either both are
+        numbers or both are 'auto'.
     refine : bool, default=True
-        Go on with merges, splits and moves, of global and local clusters and of single rows, until
-        none lowers the objective. False is Algorithm 2 of Kulis and Jordan to the letter, which
-        compares single rows with the penalties: `hdp_penalties` finds such.
+        Local search by merges, splits and moves, of global and local clusters and of single rows,
+        until none lowers the objective. False is Algorithm 2 of Kulis and Jordan exactly, which
+        compares single rows with the penalties: `hdp_penalties` finds suitable ones.
     max_iter : int, default=300
-        Passes over the rows at most; a round of refinement that has begun is finished.
+        Maximum number of passes over the rows; a round of refinement that has begun is finished.
     tol : float, optional
         Refinement stops when a round lowers the objective by less than this share of it. The
-        default is 0 up to 10,000 rows, which goes on until no move helps, and 1e-3 beyond.
+        default is 0 up to 10,000 rows, which continues until no move lowers it, and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
-        Chooses the rows of a long table that the first look is at, and what 'auto' compares with.
+        Draws the subsample of a long table from which refinement starts, and the null reference of
+        'auto'.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -159,31 +161,31 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     labels_ : ndarray of shape (n_samples,)
         The global cluster of each row, numbered by first appearance.
     n_clusters_ : int
-        How many global clusters there are.
+        The number of global clusters.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     local_labels_ : ndarray of shape (n_samples,)
         The local cluster of each row inside its data set, numbered by first appearance there.
     groups_ : ndarray of shape (n_groups,)
         The data sets, in order of first appearance.
     n_local_clusters_ : ndarray of shape (n_groups,)
-        How many local clusters each data set has.
+        The number of local clusters of each data set.
     group_clusters_ : ndarray of bool of shape (n_groups, n_clusters)
         Which global clusters each data set uses.
     local_penalty_, global_penalty_ : float
         The penalties used.
     objective_ : float
-        The squared distances of all rows from their centers, plus the penalties.
+        The sum of squared distances of all rows from their centers, plus the penalties.
     objective_history_ : ndarray
-        The objective after each pass; it never rises.
+        The objective after each pass; it never increases.
     n_iter_ : int
-        Passes made.
+        Number of passes.
     converged_ : bool
         Whether it ended before ``max_iter``.
     n_features_in_ : int
 
     See Also
     --------
-    hdp_penalties : Penalties from about how many clusters are wanted.
+    hdp_penalties : Penalties from approximate numbers of clusters.
     DPMeans : The same for one data set.
 
     Examples
@@ -230,12 +232,12 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a table in a file
-            float32 and float64 are used as they are. Where the rows of a data set are not side by
-            side, a copy with sorted rows is made. A table in a file is a ``np.memmap``, or a path
-            to a .npy or Parquet file or to a folder of Parquet files; it is read block by block.
+            float32 and float64 are used without conversion. If the rows of a data set are not
+            contiguous, a copy with sorted rows is made. A table in a file is a ``np.memmap``, or a
+            path to a .npy or Parquet file or to a folder of Parquet files; it is read in blocks.
         y : ignored
         groups : array-like of shape (n_samples,), optional
-            The data set of each row, by labels of any kind. None is one data set.
+            The data set of each row, as labels of any type. None is one data set.
 
         Returns
         -------
@@ -272,10 +274,10 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         groups : array-like of shape (n_samples,), optional
-            The data set of each row. Rows of one data set are taken together: they go to the
-            nearest of the clusters that it uses, and it may use further ones where its rows pay the
-            local penalty. A data set that was not fitted pays for all that it uses. None gives
-            every row its nearest center.
+            The data set of each row. Rows of one data set are assigned jointly: to the nearest of
+            the clusters that it uses, or to a further one where that lowers their cost by more than
+            the local penalty. A data set that was not fitted pays the penalty for all that it uses.
+            With None every row gets its nearest center.
 
         Returns
         -------
@@ -301,7 +303,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return labels
 
     def _check_parameters(self) -> HDPPenalties | None:
-        """Return the penalties, or None where they are to be found."""
+        """Return the penalties, or None for 'auto'."""
         check_penalties(self, "local_penalty", "global_penalty")
         auto = is_auto(self.local_penalty)
         if auto != is_auto(self.global_penalty):
@@ -318,7 +320,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     @contextmanager
     def _table(self, X, *, reset: bool) -> Iterator[np.ndarray | FlatFile]:
-        """Give the rows, checked, in memory or in a file."""
+        """Yield the validated rows, in memory or in a file."""
         table = find_table(X)
         if table is None:
             X = validate_numbers(self, X, reset=reset)
@@ -330,7 +332,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             yield table
 
     def _store(self, found: SharedClustering, groups: Groups, penalties: HDPPenalties) -> None:
-        """Keep what was found, clusters numbered by first appearance."""
+        """Set the fitted attributes, with clusters numbered by first appearance."""
         by_appearance, self.labels_ = number_by_appearance(found.local_global[found.local_labels])
         self.cluster_centers_ = found.centers[by_appearance]
         self.n_clusters_ = len(by_appearance)

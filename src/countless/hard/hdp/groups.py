@@ -1,4 +1,4 @@
-"""Which data set each row belongs to: the rows of a group side by side, and its local clusters."""
+"""The data set (group) of each row: validation, sorting by group, numbering of local clusters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Groups(NamedTuple):
         return len(self.names)
 
     def sorted(self) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the order that puts groups side by side (None: they are), and where each starts.
+        """Return an order that makes groups contiguous (None: they are), and where each starts.
 
-        The order keeps the rows of a group in their own order.
+        The sort is stable: rows of a group keep their order.
         """
         starts = np.zeros(self.n_groups + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.number, minlength=self.n_groups), out=starts[1:])
@@ -37,7 +37,7 @@ def check_groups(groups: Any, n_rows: int) -> Groups:
         return Groups(np.zeros(1, dtype=np.int64), np.zeros(n_rows, dtype=np.int32))
     given = np.asarray(groups)
     if given.dtype.kind == "U" and isinstance(groups, list | tuple):
-        # NumPy makes text of numbers beside text, so that 1 and "1" would be one data set.
+        # NumPy converts numbers mixed with strings to strings, which would identify 1 and "1".
         given = np.asarray(groups, dtype=object)
     if given.shape != (n_rows,):
         raise ValueError(
@@ -66,14 +66,14 @@ def number_inside(group: np.ndarray, local: np.ndarray) -> tuple[np.ndarray, np.
     group : ndarray of int of shape (n_rows,)
         The group of each row, 0, 1, ..., all of which occur.
     local : ndarray of int of shape (n_rows,)
-        The local cluster of each row; one number never means clusters of two groups.
+        The local cluster of each row; no number is used in two groups.
     """
     names, cell = number_by_appearance(local)
     owner = np.empty(len(names), dtype=np.int64)
     owner[cell] = group
     sizes = np.bincount(owner)
     inside = np.empty(len(names), dtype=np.int32)
-    # In order of appearance, less the first one of their group in that order.
+    # Rank by appearance, minus the rank of the group's first cluster.
     order = np.argsort(owner, kind="stable")
     inside[order] = np.arange(len(names)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return inside[cell], sizes

@@ -1,4 +1,4 @@
-"""The two penalties of the hard HDP, from numbers of clusters that are about right."""
+"""The two penalties of the hard HDP, from approximate numbers of clusters."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from countless.hard.hdp.groups import check_groups
 
 
 class HDPPenalties(NamedTuple):
-    """The price of a local cluster and that of a global one."""
+    """The penalties of a local and of a global cluster."""
 
     local_penalty: float
     global_penalty: float
 
 
 def hdp_penalties(X: Any, groups: Any, n_local: int, n_global: int) -> HDPPenalties:
-    """Return penalties at which the hard HDP finds roughly so many clusters.
+    """Return penalties at which the hard HDP finds roughly the given numbers of clusters.
 
-    This is the farthest-first rule of Kulis and Jordan, section 6.1, which the paper only sketches
-    for several data sets. The reading taken here, with squared distances throughout:
+    This is the farthest-first heuristic of Kulis and Jordan, section 6.1, which the paper only
+    sketches for several data sets. The interpretation used here, with squared distances throughout:
 
-    * *local*: `farthest_first_penalty` of each data set by itself, which starts from its own mean
+    * *local*: `farthest_first_penalty` of each data set separately, which starts from its own mean
       and makes ``n_local`` rounds; the average over data sets. A data set with fewer rows makes as
       many rounds as it has rows.
-    * *global*: a set T starts with the mean of all rows. In each of ``n_global`` rounds every data
-      set is as far from T as the sum over its rows of the distance to the nearest element of T; the
-      farthest data set adds that row of it which is farthest from T. The answer is the largest
-      distance in the last round, before a row is added.
+    * *global*: a set T starts with the mean of all rows. The distance of a data set from T is the
+      sum over its rows of the distance to the nearest element of T. In each of ``n_global`` rounds
+      the row of the farthest data set that is farthest from T is added to T. The penalty is the
+      largest distance in the last round, before a row is added.
 
-    Were whole data sets measured against one element of T at a time, their own scatter would drown
-    everything else, and Algorithm 2 would find a single cluster in the paper's own experiment.
+    If data sets were compared with one element of T at a time, their internal scatter would
+    dominate, and Algorithm 2 would find a single cluster in the paper's own experiment.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def hdp_penalties(X: Any, groups: Any, n_local: int, n_global: int) -> HDPPenalt
     groups : array-like of shape (n_samples,) or None
         The data set of each row; None is one data set.
     n_local : int
-        About how many clusters a data set has.
+        Approximate number of clusters per data set.
     n_global : int
-        About how many clusters there are in all.
+        Approximate number of global clusters.
 
     Returns
     -------

@@ -1,17 +1,18 @@
-"""Lowering the objective of the hard HDP beyond where Algorithm 2 stops.
+"""Local search on the objective of the hard HDP, from where Algorithm 2 stops.
 
 Local clusters of one group that share a global are one local cluster here, so a clustering is one
 global for each row, and ``sum_i ||x_i - mu_z(i)||^2 + local_penalty * n_local + global_penalty *
-n_global`` counts the pairs (group, global) that have rows. Only moves that lower it are taken:
+n_global`` counts the non-empty pairs (group, global). Only moves that lower it are accepted:
 
-* *settle*: every group chooses anew which globals it uses, by additions, drops and swaps, and its
-  rows go to the nearest of them; then centers move to their means;
+* *settle*: every group chooses again which globals it uses, by additions, drops and swaps, and its
+  rows are assigned to the nearest of them; then centers move to their means;
 * *split* a global in two; each of its groups goes to one half as a whole, or pays for both;
-* *merge* two globals: one price less, and one local price less for every group that used both;
+* *merge* two globals: one global penalty less, and one local penalty less for every group that used
+  both;
 * *move* whole local clusters, halves of them, and single rows to another global or a new one.
 
-Where none helps, it ventures: globals are split below their worth, settled and merged again, and
-all is taken back unless the objective is lower.
+If none lowers it, over-split and repair: globals are split at a price below the penalty, settled
+and merged again, and all of this is undone unless the objective is lower.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from countless.kernels.hdp_moves import (
 )
 from countless.rows.frame import Sums
 
-# Globals that a round of moves may open.
+# Largest number of globals that a round of moves may open.
 ROOM = 16
-# Splits are worth trying at these shares of the penalties, until there is one more global, or so
-# many times as many; passes after the merges that follow.
+# Over-split and repair: splits are made at these shares of the penalties, until there is one more
+# global (BOLD) or BOLDER_FACTOR times as many (BOLDER); then the passes after the merges.
 BOLD, BOLDER = 0.65, 0.5
 BOLDER_FACTOR = 1.25
 VENTURE_PASSES = 3
 
 
 class Cells(NamedTuple):
-    """The pairs (group, global) that have rows: local clusters, by group and then by global."""
+    """The non-empty pairs (group, global): local clusters, sorted by group, then by global."""
 
     group: np.ndarray  # (n_cells,)
     cluster: np.ndarray  # (n_cells,) the global
@@ -56,12 +57,12 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A global for each row, and what follows from it."""
+    """A global for each row, and the statistics that follow from it."""
 
     group: np.ndarray  # (n_rows,) int32
     labels: np.ndarray  # (n_rows,) int32
     cell_rows: np.ndarray  # (n_groups, n_globals) rows of each group at each global
-    summary: Sums  # the globals' weights and sums about the origin
+    summary: Sums  # the globals' weights and sums relative to the origin
 
     @property
     def n_globals(self) -> int:
@@ -73,7 +74,7 @@ class Shared:
 
     @cached_property
     def means(self) -> np.ndarray:
-        """The globals' means, about the origin."""
+        """The globals' means, relative to the origin."""
         return self.summary.total / self.summary.weight[:, None]
 
     @cached_property
@@ -82,7 +83,7 @@ class Shared:
 
 
 def unless_tried(move: Callable) -> Callable:
-    """Skip a move that found nothing to do with the same clustering before."""
+    """Skip a move that has already failed to improve the current clustering."""
 
     @wraps(move)
     def try_it(self, *arguments):
@@ -97,7 +98,7 @@ def unless_tried(move: Callable) -> Callable:
 
 
 class Refiner:
-    """A clustering of several data sets under refinement. Rows of a group are side by side."""
+    """State of the local search over several data sets. Rows of a group are contiguous."""
 
     def __init__(
         self,
@@ -119,14 +120,14 @@ class Refiner:
 
     @property
     def objective(self) -> float:
-        if self.priced[0] is not self.state:  # moves that find nothing leave it as it was
+        if self.priced[0] is not self.state:  # cached until the state changes
             cost = self.rows.objective(self.state.summary, self.global_penalty)
             cost += self.local_penalty * np.count_nonzero(self.state.cell_rows)
             self.priced = self.state, cost
         return self.priced[1]
 
     def adopt(self, labels: np.ndarray, n_globals: int) -> None:
-        """Take over a global for each row; globals without rows are forgotten."""
+        """Set the global of each row; globals without rows are removed."""
         cell_rows = np.zeros((self.n_groups, n_globals), dtype=np.int64)
         place = np.empty(n_globals, dtype=np.int32)
         n_used = count_cells(self.group, labels, cell_rows, place)
@@ -137,7 +138,7 @@ class Refiner:
 
     @unless_tried
     def settle(self, share: float = 1.0) -> bool:
-        """Choose each group's globals and move centers to their means; tell if a label changed.
+        """Choose each group's globals, move centers to their means; return if a label changed.
 
         A group pays this share of the local penalty for a global.
         """
@@ -153,7 +154,7 @@ class Refiner:
 
     @unless_tried
     def merge(self) -> int:
-        """Merge pairs of globals, the most profitable first, while that pays; return how many."""
+        """Merge pairs of globals, largest gain first, while that helps; return how many."""
         state = self.state
         place = np.empty(state.n_globals, dtype=np.int32)
         n_left = merge_globals(
@@ -166,7 +167,7 @@ class Refiner:
 
     @unless_tried
     def split(self, share: float = 1.0) -> int:
-        """Split globals that gain more than this share of what they then cost; return how many."""
+        """Split globals that gain more than this share of the added penalties; return how many."""
         state, rows = self.state, self.rows
         price = share * self.global_penalty
         halves = rows.halve(state.labels, price)
@@ -199,7 +200,7 @@ class Refiner:
         cut = halves.cluster[np.isfinite(halves.gain)]
         if not len(cut):
             return 0
-        # Far halves are items of their own, after all cells.
+        # Second halves are separate items, numbered after all cells.
         far_item = np.full(len(cells.group), -1, dtype=np.int32)
         far_item[cut] = len(cells.group) + np.arange(len(cut))
         item = np.where(halves.side & (far_item[cell] >= 0), far_item[cell], cell)
@@ -207,7 +208,7 @@ class Refiner:
         return self._move(item, group, cluster)
 
     def _move(self, item: np.ndarray, group: np.ndarray, cluster: np.ndarray) -> int:
-        """Move items, of which each row is in one, where that pays."""
+        """Move items (sets of rows that partition the table) where that lowers the objective."""
         weight, total = self.rows.sums(item, len(group))
         labels, width = cluster.copy(), self.state.n_globals + ROOM
         cell_items = np.zeros((self.n_groups, width), dtype=np.int64)
@@ -259,10 +260,13 @@ class Refiner:
 
     @unless_tried
     def venture(self, share: float, enough: int) -> bool:
-        """Split globals below their worth, settle, merge; keep what is better."""
+        """Over-split and repair: split at a share of the penalties, settle, merge.
+
+        Undone unless the objective is lower.
+        """
         before, state = self.objective, self.state
         n_before = 0
-        while n_before < self.state.n_globals < enough:  # what was split may merge by settling
+        while n_before < self.state.n_globals < enough:  # settling may empty a half
             n_before = self.state.n_globals
             if self.split(share):
                 self.settle(share)
@@ -273,7 +277,7 @@ class Refiner:
             if not self.settle():
                 break
             now = self.objective
-            if now - before > last - now:  # passes gain less and less: it is too far
+            if now - before > last - now:  # gains shrink: it will not get below
                 break
         self.merge()
         if self.objective < before - self.rounding:
@@ -294,24 +298,24 @@ def refine(
     venture: bool = True,
     on_pass: OnPass = ignore_pass,
 ) -> SharedClustering:
-    """Take moves from a first clustering until none lowers the objective by ``tol`` times itself.
+    """Run the local search until no move lowers the objective by more than a share ``tol`` of it.
 
     Parameters
     ----------
     rows : GroupedRows
-        Rows of a group are side by side.
+        Rows of a group are contiguous.
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.
     labels : ndarray of int (n_rows,)
-        A global for each row to start from.
+        The initial global of each row.
     local_penalty, global_penalty : float
-        The price of a local and of a global cluster.
+        The penalties of a local and of a global cluster.
     tol, max_iter : float, int
-        Stop when a round gains less than this share of the objective, or after so many passes.
+        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
     venture : bool
-        Whether to try what does not pay at once.
+        Whether to use over-split and repair.
     on_pass : callable
-        Told the objective and the number of globals after each pass.
+        Called with the objective and the number of globals after each pass.
     """
     refiner = Refiner(rows, starts, labels, local_penalty, global_penalty)
     history: list[float] = []

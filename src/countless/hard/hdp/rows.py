@@ -1,4 +1,4 @@
-"""Rows of several data sets, the rows of a data set side by side, in memory or in a file."""
+"""Rows of several data sets, contiguous by data set, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from countless.rows.table import FlatFile, scratch_folder, sorted_copy
 
 # Passes of 2-means inside each cluster of a short table; later ones change little.
 PASSES = 3
-# Up to so many columns a plain loop over distances is faster than products of matrices.
+# Up to this many columns a plain loop over distances is faster than a matrix product.
 FEW_COLUMNS = 8
 NO_COST = np.empty(0)  # rows are compared by differences
 
 
 class SideHalves(NamedTuple):
-    """What splitting some clusters gives."""
+    """The result of splitting some clusters in two."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: np.ndarray  # (m,) how much splitting each lowers the cost of rows, -inf: not at all
-    near: Sums
-    far: Sums
-    side: np.ndarray  # (n_rows,) bool, True in the far half
+    gain: np.ndarray  # (m,) decrease of the within-cluster cost, -inf: cannot be split
+    near: Sums  # of the first half
+    far: Sums  # of the second half
+    side: np.ndarray  # (n_rows,) bool, True in the second half
 
 
 class GroupedRows:
-    """Rows on one machine, with sums about the origin as numbers. Made by `open_grouped`."""
+    """Rows on one machine, with float64 sums relative to the origin. Made by `open_grouped`."""
 
     def __init__(self, home: Any):
         self.home: ThreadedRows = home
@@ -51,11 +51,11 @@ class GroupedRows:
         return self.home.load(start, stop)
 
     def seen(self, start: int, stop: int) -> np.ndarray:
-        """Return some consecutive rows as seen from the origin."""
+        """Return some consecutive rows relative to the origin."""
         return self.load(start, stop).values - self.origin
 
     def distances(self, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
-        """Return the squared distances of some rows from centers, about the origin."""
+        """Return the squared distances of some rows from centers given relative to the origin."""
         block = self.seen(start, stop)
         values = block @ (-2.0 * centers.T)
         values += self.squares(start, stop, block)[:, None]
@@ -63,11 +63,11 @@ class GroupedRows:
         return np.maximum(values, 0.0, out=values)
 
     def squares(self, start: int, stop: int, block: np.ndarray) -> np.ndarray:
-        """Return the squared lengths of some rows as seen from the origin."""
+        """Return the squared norms of some rows relative to the origin."""
         return np.einsum("ij,ij->i", block, block)
 
     def seen_at(self, ids: np.ndarray) -> np.ndarray:
-        """Return any rows, in float64, as seen from the origin."""
+        """Return any rows, in float64, relative to the origin."""
         return self.home.points(ids) - self.origin
 
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
@@ -82,7 +82,7 @@ class GroupedRows:
         return frame.floats(summary)
 
     def means(self, sums: Sums) -> np.ndarray:
-        """Return the mean of each cluster, in the table's own coordinates."""
+        """Return the mean of each cluster, in the table's coordinates."""
         return self.origin + sums.total / sums.weight[:, None]
 
     def objective(self, sums: Sums, penalty: float) -> float:
@@ -91,7 +91,7 @@ class GroupedRows:
         return float(self.total_cost + energy.sum() + penalty * len(sums.weight))
 
     def halve(self, labels: np.ndarray, price: float) -> SideHalves:
-        """Halve the clusters that cost more than a price."""
+        """Split in two the clusters whose cost exceeds a price."""
         clusters, floats = Nearest(self.home), self.home.frame.floats
         clusters.start_from(labels)
         cluster, farthest = worth_halving(clusters, price)
@@ -106,9 +106,9 @@ class GroupedRows:
 
 
 class FewRows(GroupedRows):
-    """Rows of one block, held as seen from the origin: each step is one call of a kernel.
+    """Rows of one block, stored relative to the origin: each step is one call of a kernel.
 
-    Such steps take less time than handing blocks to threads does.
+    Such steps take less time than dispatching blocks to threads.
     """
 
     def __init__(self, home: Any):
@@ -151,9 +151,9 @@ class FewRows(GroupedRows):
 
 @contextmanager
 def open_grouped(table: Any, order: np.ndarray | None, n_jobs: int | None) -> Iterator[GroupedRows]:
-    """Hold an array or a FlatFile open, in an order that puts data sets side by side.
+    """Open an array or a FlatFile, in an order that makes data sets contiguous.
 
-    None means that they are.
+    ``order=None`` means that they already are.
     """
     with ExitStack() as stack:
         if order is not None and isinstance(table, FlatFile):

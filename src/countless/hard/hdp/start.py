@@ -1,7 +1,7 @@
-"""Where refinement starts: the clusters of a first look, at some rows of a long table.
+"""Initialisation of the local search: a clustering of a subsample of a long table.
 
-A table of some thousand rows is looked at whole. A longer one is thinned, and prices with it: a
-cluster that has a tenth of its rows left saves a tenth as much.
+A table of up to `LOOK_ROWS` rows is used whole. A longer one is subsampled, and the penalties are
+scaled with it: a cluster with a tenth of its rows lowers the cost by a tenth as much.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from countless.hard.hdp.penalties import HDPPenalties
 from countless.hard.hdp.refine import refine
 from countless.hard.hdp.rows import GroupedRows, open_grouped
 
-# Rows of the first look, and the fewest that a group should show there; where groups are smaller
-# some of them are left out.
+# Rows of the subsample, and the fewest that a group should have in it on average; where groups are
+# smaller some of them are left out.
 LOOK_ROWS = 20_000
 LOOK_GROUP_ROWS = 16
 LOOK_TOL = 1e-3
@@ -25,16 +25,16 @@ LOOK_PASSES = 60
 
 
 class Sample(NamedTuple):
-    """Some rows of some groups."""
+    """A subsample: some rows of some groups."""
 
     ids: np.ndarray  # ascending
     starts: np.ndarray  # (n_sampled_groups + 1,)
-    local_share: float  # rows taken of a sampled group
-    global_share: float  # rows taken in all
+    local_share: float  # share of the rows of sampled groups
+    global_share: float  # share of all rows
 
 
 def thin(starts: np.ndarray, random: np.random.RandomState) -> Sample:
-    """Choose rows for a first look: of all groups if that leaves some of each, else of some."""
+    """Draw a subsample: rows of all groups if enough of each remain, else of some groups."""
     n_rows, n_groups = int(starts[-1]), len(starts) - 1
     sizes = np.diff(starts)
     chosen = np.arange(n_groups)
@@ -59,7 +59,7 @@ def first_labels(
     penalties: HDPPenalties | None,
     random: np.random.RandomState,
 ) -> tuple[np.ndarray, HDPPenalties]:
-    """Return a global for each row to start from, and the penalties (None: found by looking)."""
+    """Return an initial global for each row, and the penalties (None: chosen from the data)."""
     if rows.n_rows <= LOOK_ROWS:
         if penalties is not None:
             return np.zeros(rows.n_rows, dtype=np.int32), penalties

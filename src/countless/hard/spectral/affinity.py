@@ -1,4 +1,4 @@
-"""How alike rows are: a kernel, a graph of nearest neighbours, or a matrix that is given."""
+"""The affinity matrix: a kernel, a nearest-neighbour graph, or a precomputed matrix."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from countless.hard.kernel.matrix import (
 )
 
 NEIGHBORS = "nearest_neighbors"
-# In more columns than this, trees are seldom faster than looking at all rows.
+# In more columns than this, k-d trees are seldom faster than brute force.
 TREE_COLUMNS = 10
-# In this many columns, up to this many rows are compared with all others; of more, each is compared
-# with those of some cells around it.
+# In more columns, up to this many rows neighbours are exact, by brute force; above, each row is
+# compared with those of the CELLS_AROUND nearest cells of about ROWS_A_CELL rows.
 MOST_COMPARED = 20_000
 ROWS_A_CELL, CELLS_AROUND = 300, 32
 
 
 class Affinity:
-    """What is compared, and how: rows of a fit with each other, and new rows with them.
+    """The affinity between rows of a fit, and between new rows and those.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Affinity:
     n_neighbors : int
         Neighbours of a row, for 'nearest_neighbors'.
     parameters : dict
-        Parameters of a kernel; a gamma of None follows the spread of the rows.
+        Parameters of a kernel; a gamma of None is set from the variance of the rows.
     n_jobs : int, optional
         Threads.
     """
@@ -57,7 +57,7 @@ class Affinity:
         self._parameters = parameters
 
     def between_rows(self, X: Any) -> Any:
-        """Return the symmetric matrix of all rows, dense or CSR."""
+        """Return the symmetric affinity matrix of all rows, dense or CSR."""
         if self.kernel == "precomputed":
             return _check_matrix(X, self._n_jobs)
         if self.kernel == NEIGHBORS:
@@ -66,7 +66,7 @@ class Affinity:
         return self._scaled_to(X).matrix(X, self._n_jobs)
 
     def to_rows(self, X: Any, rows: Any) -> Any:
-        """Return the matrix of new rows X with the rows of a fit."""
+        """Return the affinity matrix of new rows X with the rows of a fit."""
         if self.kernel == "precomputed":
             return X
         if self.kernel == NEIGHBORS:
@@ -74,7 +74,7 @@ class Affinity:
         return self._scaled_to(rows).between(X, rows)
 
     def _linked(self, rows: Any, new: Any = None) -> Any:
-        """Return the graph that links new rows, or each of the rows, to the nearest (others)."""
+        """Return the k-nearest-neighbour graph of new rows, or of the rows among themselves."""
         count = min(self._n_neighbors, rows.shape[0] - 1)
         dense = not (sp.issparse(rows) or sp.issparse(new))
         if dense and rows.shape[1] > TREE_COLUMNS and rows.shape[0] > MOST_COMPARED:
@@ -107,9 +107,9 @@ def _linked_by_tree(rows: np.ndarray, new: np.ndarray | None, count: int, thread
 def _linked_by_cells(
     rows: np.ndarray, new: np.ndarray | None, count: int, n_jobs: int | None
 ) -> Any:
-    """Link rows to the nearest of those in the cells around them: nearly all nearest ones.
+    """Return an approximate nearest-neighbour graph: neighbours are sought in nearby cells.
 
-    Cells are the rows nearest to each of some rows that a fixed seed draws.
+    Cells are the Voronoi cells of rows drawn with a fixed seed. Few neighbours are missed.
     """
     n = len(rows)
     drawn = np.random.RandomState(0).choice(n, n // ROWS_A_CELL, replace=False)
@@ -138,7 +138,7 @@ def _nearest(rows: np.ndarray, new: np.ndarray, count: int, n_jobs: int | None) 
 
 
 def _without_itself(nearest: np.ndarray) -> np.ndarray:
-    """Return the neighbours of each row but itself, which is missing if enough rows equal it."""
+    """Remove each row from its own neighbours; among many duplicates it may not be listed."""
     others = nearest != np.arange(len(nearest))[:, None]
     others[others.all(axis=1), -1] = False
     return nearest[others].reshape(len(nearest), -1)
@@ -151,7 +151,7 @@ def _as_links(nearest: np.ndarray, n_rows: int) -> Any:
 
 
 def _check_matrix(matrix: Any, n_jobs: int | None) -> Any:
-    """Return a given matrix, which must be square and symmetric."""
+    """Validate a precomputed matrix, which must be square and symmetric."""
     if not sp.issparse(matrix):
         check_precomputed(matrix, n_jobs)
         return matrix

@@ -1,11 +1,12 @@
 """The leading eigenpairs of a symmetric matrix: all of those above a threshold, and none missed.
 
-Small matrices go to LAPACK, whose bisection counts eigenvalues. Graphs of points in the plane are
-factored at the threshold: the factors count what is above, and lead to it (`slices`). The others go
-to Lanczos, which can miss a repeated eigenvalue; so pairs that are found are moved out of the way,
-and the answer is checked by a last run on what is left. After j steps from a random vector, its
-largest eigenvalue falls short by more than a share e of the spectrum's width with a chance of at
-most ``1.648 sqrt(n) exp(-(2 j - 1) sqrt(e))`` (Kuczynski and Wozniakowski, 1992).
+Small matrices are solved by LAPACK. Sparse matrices with cheap factorizations, such as graphs of
+points in the plane, are factored at the threshold: the inertia of the factors counts the
+eigenvalues above it, and shift-invert Lanczos finds them (`slices`). The others are solved by
+Lanczos, which can miss a multiple eigenvalue; so pairs that are found are deflated, and the result
+is checked by a last run on the deflated matrix. After j steps from a random vector, its largest
+Ritz value is too small by more than a share e of the spectrum's width with probability at most
+``1.648 sqrt(n) exp(-(2 j - 1) sqrt(e))`` (Kuczynski and Wozniakowski, 1992).
 """
 
 from __future__ import annotations
@@ -21,42 +22,42 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from countless.hard.spectral.slices import Slicer, count_above, dense
 
-# Up to so many rows everything is left to LAPACK.
+# Up to this many rows a dense LAPACK solver is used.
 SMALL = 512
-# Pairs that a first search by threshold looks for; later ones double what there is.
+# Pairs sought in the first search above a threshold; later searches double the number.
 FIRST_PAIRS = 8
-# Pairs beyond those asked for, among which a gap is looked for to slice the spectrum in.
+# Extra pairs beyond the requested number, among which the largest eigengap is used as a threshold.
 SPARE_PAIRS = 2
-# Times as many as asked for may be above the threshold that this gives: else it splits a multiple
-# eigenvalue, and is of no use.
+# If more than this multiple of the requested number is above that threshold, it splits a multiple
+# eigenvalue and is not used.
 MOST_TIMES = 8
-# Products with the matrix that bring vectors closer to leading eigenvectors.
+# Power iterations that bring approximate vectors closer to the leading eigenvectors.
 SMOOTHING = 2
-# Vectors that Lanczos keeps: at least; four times those sought; or twice, and so many more.
+# Size of the Lanczos basis for k pairs: max(LEAST_BASIS, min(4 k, 2 k + MORE_BASIS)).
 LEAST_BASIS, MORE_BASIS = 12, 20
-# Lanczos stops at residuals of this share.
+# Relative residual at which Lanczos stops.
 TOLERANCE = 1e-6
-# A vector shorter than this is rounding.
+# A vector shorter than this is attributed to rounding.
 ROUNDING = 1e-9
-# The chance of missing a pair that is small enough, and the steps that may be spent on it.
+# Accepted probability of missing a pair, and the largest number of Lanczos steps of the check.
 CHANCE, MOST_STEPS = 1e-6, 1000
-# Beyond those steps, up to so many rows are factored densely.
+# If these steps do not suffice, up to this many rows are factored densely.
 MOST_DENSE = 6000
 
 Product = Callable[[np.ndarray], np.ndarray]
 
 
 class LeadingPairs:
-    """Eigenpairs of a symmetric matrix, largest first, found as they are asked for.
+    """Eigenpairs of a symmetric matrix, largest first, computed on demand.
 
     Parameters
     ----------
     matrix : ndarray or CSR matrix of shape (n, n)
         Symmetric.
     random : RandomState
-        Where searches start.
+        Draws the start vectors of Lanczos.
     known : ndarray of shape (n, c), optional
-        Orthonormal eigenvectors of the eigenvalue 1, where that is the largest.
+        Orthonormal eigenvectors of the eigenvalue 1, if that is the largest.
 
     Attributes
     ----------
@@ -88,8 +89,8 @@ class LeadingPairs:
         ----------
         count : int
         near : callable, optional
-            Returns so many vectors, or all there are, that are near the leading ones. With it,
-            pairs are also counted where that is cheap.
+            Returns a given number of vectors (or all there are) that approximate the leading ones.
+            With it, completeness is also verified by inertia where factorization is cheap.
         """
         if len(self.values) >= min(count, self.n):
             return
@@ -106,7 +107,7 @@ class LeadingPairs:
         Returns
         -------
         float
-            A bound on the chance that one is missing; 0 where they were counted.
+            An upper bound on the probability that one is missing; 0 where they were counted.
         """
         if threshold >= self._complete_above or self._complete(threshold):
             self._keep(self.values > threshold)
@@ -121,12 +122,12 @@ class LeadingPairs:
                 return chance
             self._search(missing)
             self._keep(self.values > threshold)
-            if len(self.values) == found:  # it is at the threshold, as far as digits go
+            if len(self.values) == found:  # it equals the threshold up to rounding
                 return chance
 
     @cached_property
     def _slicer(self) -> Slicer | None:
-        """What slices the spectrum, if that is cheap."""
+        """The spectrum slicer, if factorization is cheap."""
         if self.n <= SMALL or not sp.issparse(self.matrix):
             return None
         slicer = Slicer(self.matrix)
@@ -135,17 +136,17 @@ class LeadingPairs:
     def _complete(
         self, threshold: float, start: np.ndarray | None = None, most: float = np.inf
     ) -> bool:
-        """Find all pairs above a threshold, or a bit more, counted by factors; say if it worked.
+        """Find all pairs above (or slightly below) a threshold, counted by inertia.
 
-        The first search may start from a vector that is near all of them. More pairs than ``most``
-        are not looked for.
+        Returns whether that worked. The first search may start from a vector ``start`` that has
+        components in all of them. Gives up if there are more than ``most`` pairs.
         """
         part = None if self._slicer is None else self._slicer.at(threshold)
         if part is None or part.n_above > most:
             return False
         self._keep(self.values > part.threshold)
         found = -1
-        # A pair that stays away is at the threshold, as far as digits go.
+        # A pair that is never found equals the threshold up to rounding.
         while found < len(self.values) < part.n_above:
             found = len(self.values)
             self._search(part.n_above - found, part.solve, start)
@@ -155,9 +156,10 @@ class LeadingPairs:
         return True
 
     def _place_below(self, count: int, vectors: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return a threshold with ``count`` eigenvalues above it and not many more, and a start.
+        """Return a threshold with at least ``count`` eigenvalues above it, and a start vector.
 
-        Eigenvalues are at least those of the matrix within any space, one by one (Cauchy).
+        Ritz values in any subspace are lower bounds on the eigenvalues, one by one (Cauchy's
+        interlacing theorem). The threshold is in the largest gap after the first ``count``.
         """
         for _ in range(SMOOTHING):
             vectors = self.matrix @ vectors
@@ -172,10 +174,10 @@ class LeadingPairs:
     def _search(
         self, count: int, solve: Product | None = None, start: np.ndarray | None = None
     ) -> None:
-        """Find ``count`` more pairs, the largest of those that are not there yet.
+        """Find ``count`` more pairs, the largest of those not found yet.
 
-        ``solve`` multiplies by an inverse that has positive eigenvalues for these only, and
-        ``start`` is a vector near all of them.
+        ``solve`` multiplies by a shifted inverse whose positive eigenvalues belong to these only,
+        and ``start`` is a vector with components in all of them.
         """
         n, have = self.n, len(self.values)
         if n <= SMALL or have + count > n // 3:
@@ -190,7 +192,7 @@ class LeadingPairs:
             self._operator(solve), count, which="LA", v0=start, tol=TOLERANCE, ncv=basis
         )
         found = self._without_found(found)
-        # The best pairs within the space that was found, whatever the operator was.
+        # Rayleigh-Ritz: the best pairs in the subspace found, for any operator.
         values, turn = eigh(found.T @ (self.matrix @ found), found.T @ found)
         self.values = np.concatenate([self.values, values])
         self.vectors = np.hstack([self.vectors, found @ turn])
@@ -198,7 +200,7 @@ class LeadingPairs:
         self.values, self.vectors = self.values[order], self.vectors[:, order]
 
     def _operator(self, solve: Product | None) -> LinearOperator:
-        """Return what Lanczos runs on: its largest eigenvalues are those still to be found."""
+        """Return the operator for Lanczos: its largest eigenvalues are those not found yet."""
         if solve is not None:
 
             def apply(x):
@@ -212,7 +214,7 @@ class LeadingPairs:
         return x - self.vectors @ (self.vectors.T @ x)
 
     def _deflated(self, to: float) -> Product:
-        """Return products with the matrix, its found eigenvalues moved to another place."""
+        """Return products with the deflated matrix: found eigenvalues are shifted to ``to``."""
         matrix, vectors, lift = self.matrix, self.vectors, self.values - to
 
         def apply(x):
@@ -222,7 +224,7 @@ class LeadingPairs:
         return apply
 
     def _check(self, threshold: float) -> tuple[int, float]:
-        """Return how many pairs are missing, and the chance that there are more."""
+        """Return how many pairs are missing, and a bound on the probability of more."""
         found = len(self.values)
         if self.n <= SMALL or found == self.n:
             return 0, 0.0
@@ -232,7 +234,7 @@ class LeadingPairs:
         return missing, chance
 
     def _look_again(self, threshold: float) -> tuple[int, float]:
-        """Run Lanczos on what is left until nothing above the threshold can well be in it."""
+        """Run Lanczos on the deflated matrix until an eigenvalue above is found or improbable."""
         apply = self._deflated(min(threshold, 0.0))
         vector = self._random.standard_normal(self.n)
         vector /= np.linalg.norm(vector)
@@ -255,10 +257,11 @@ class LeadingPairs:
 
 
 def _chance(n: int, steps: int, threshold: float, smallest: float, largest: float) -> float:
-    """Bound the chance that an eigenvalue is above the threshold, given those that Lanczos found.
+    """Bound the probability that an eigenvalue is above the threshold, given extreme Ritz values.
 
-    Unless either end is off by more than a share e of the width, the width is at most ``(largest -
-    smallest) / (1 - 2 e)``, and the largest eigenvalue at most e times that above what was found.
+    Unless either end is off by more than a share e of the spectrum's width, the width is at most
+    ``(largest - smallest) / (1 - 2 e)``, and the largest eigenvalue exceeds its Ritz value by at
+    most e times that.
     """
     room = (threshold - largest) / max(largest - smallest, np.finfo(float).tiny)
     share = room / (1 + 2 * room) if np.isfinite(room) else 0.5

@@ -1,4 +1,4 @@
-"""Clusters of the rows of eigenvectors, and how much of them clusters leave unexplained."""
+"""Clustering the rows of a spectral embedding, and the variance that clusters leave unexplained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from countless.hard.dp_means import LARGE_TABLE_TOL, SMALL_ROWS, dp_means
 from countless.rows import open_rows
 
 ASSIGN = ("k-means", "dp-means")
-# Joining two perfect clusters of rows costs 1, so a cluster is worth half of that.
+# Merging two perfect clusters costs 1; the penalty of a cluster is half of that.
 ROW_PENALTY = 0.5
 
 
@@ -28,7 +28,7 @@ class RowClustering(NamedTuple):
 
     labels: np.ndarray
     centers: np.ndarray
-    history: np.ndarray  # the cost of the rows after each pass that reports it, clusters paid for
+    history: np.ndarray  # the objective (with penalties) after each pass that reports it
     n_iter: int
     converged: bool
 
@@ -42,13 +42,13 @@ def cluster_rows(
     n_jobs: int | None = None,
     on_pass: OnPass = ignore_pass,
 ) -> RowClustering:
-    """Cluster the rows of an embedding, from rows that point in different directions.
+    """Cluster the rows of an embedding, initialised at rows chosen by pivoted QR.
 
     Parameters
     ----------
     rows, weight : ndarray of shape (n, m), ndarray of shape (n,)
     assign : {'k-means', 'dp-means'}
-        k-means makes m clusters; DP-means as many as are worth their price.
+        k-means makes m clusters; DP-means as many as minimise its objective.
     max_iter, n_jobs, on_pass
         As in `DPMeans`.
     """
@@ -59,7 +59,7 @@ def cluster_rows(
     if assign == "k-means":
         model = KMeans(m, init=starts, n_init=1, max_iter=max_iter)
         with warnings.catch_warnings():
-            # Whether it converged is said by the caller, in the terms of the whole fit.
+            # The caller warns about convergence of the whole fit.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(rows, sample_weight=weight)
         on_pass(model.inertia_, m)
@@ -86,7 +86,7 @@ def cluster_rows(
 
 
 def means_of_clusters(rows: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> RowClustering:
-    """Return clusters that are known as a clustering of the rows, with their means and cost."""
+    """Return given clusters as a clustering of the rows, with their means and cost."""
     at = np.arange(len(rows))
     members = sp.csr_array((weight, (labels, at)), (int(labels.max()) + 1, len(rows)))
     total = np.maximum(np.asarray(members.sum(axis=1)).ravel(), np.finfo(float).tiny)
@@ -96,21 +96,21 @@ def means_of_clusters(rows: np.ndarray, weight: np.ndarray, labels: np.ndarray) 
 
 
 def unexplained(vectors: np.ndarray, root: np.ndarray) -> float:
-    """Return what as many centers as eigenvectors leave of their rows, as a share of k - 1.
+    """Return the variance unexplained by k-means with k centers, as a share of k - 1.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, k)
         Orthonormal eigenvectors.
     root : ndarray of shape (n,)
-        The indicator of all rows: ``root ** 2`` weighs them.
+        The indicator of all rows: ``root ** 2`` are their weights.
     """
     cost = cluster_rows(vectors / root[:, None], root**2, "k-means").history[-1]
     return float(cost) / (vectors.shape[1] - 1)
 
 
 def first_unexplained(vectors: np.ndarray, root: np.ndarray) -> float:
-    """Return what clusters around rows that point in different directions leave: a bit more."""
+    """Return the same after a single k-means step from the initial rows: slightly more."""
     rows, weight = vectors / root[:, None], root**2
     starts = rows[_different_rows(vectors)]
     labels = np.argmax(rows @ (2 * starts.T) - np.einsum("ij,ij->i", starts, starts), axis=1)
@@ -121,5 +121,5 @@ def first_unexplained(vectors: np.ndarray, root: np.ndarray) -> float:
 
 
 def _different_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return as many rows as there are columns, each far from the space of those before it."""
+    """Return as many rows as columns by pivoted QR, each far from the span of those before it."""
     return qr(vectors.T, mode="r", pivoting=True, check_finite=False)[1][: vectors.shape[1]]

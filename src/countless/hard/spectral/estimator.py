@@ -1,9 +1,9 @@
-"""Spectral DP-means: eigenvectors above a penalty instead of k of them, and clusters of their rows.
+"""Spectral DP-means: spectral clustering with all eigenvectors above a penalty instead of k.
 
-DP-means of a kernel K maximises ``tr(Y' (K - penalty I) Y)`` over normalised indicators Y of a
-partition. Over all orthonormal Y the best are the eigenvectors of K whose eigenvalues are above the
-penalty (theorem 5.2). With a graph's Laplacian for the kernel the same relaxes penalised cuts, and
-is spectral clustering that needs no k.
+DP-means with a kernel K maximises ``tr(Y' (K - penalty I) Y)`` over normalised indicators Y of a
+partition. Over all orthonormal Y the maximum is at the eigenvectors of K whose eigenvalues exceed
+the penalty (theorem 5.2). With a graph Laplacian in place of the kernel the same is a relaxation of
+penalised cuts: spectral clustering that needs no k.
 
 Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametrics*, ICML 2012.
 """
@@ -41,9 +41,9 @@ from countless.hard.spectral.laplacian import LAPLACIANS, Form, make_form
 from countless.hard.spectral.necks import Necks, find_necks
 from countless.hard.spectral.spectrum import SpectrumPath, look_over
 
-# Directions of a kernel's space in which the path of its penalties is followed.
+# Kernel principal components on which the penalty path is computed.
 PATH_DIRECTIONS = 64
-# Numbers of clusters that are looked at to say how sure one cluster is.
+# Least number of eigenvalues from which the confidence in one cluster is computed.
 FEWEST_RIVALS = 4
 
 
@@ -53,9 +53,9 @@ class Eigenvectors(NamedTuple):
     values: np.ndarray  # (m,) descending
     vectors: np.ndarray  # (n, m)
     penalty: float
-    path: PenaltyPath | SpectrumPath | None  # where the penalty comes from, unless it was given
-    chance_missed: float  # a bound on the chance that a pair is missing
-    labels: np.ndarray | None = None  # clusters, where necks found them
+    path: PenaltyPath | SpectrumPath | None  # from which the penalty was chosen; None: given
+    chance_missed: float  # upper bound on the probability that a pair is missing
+    labels: np.ndarray | None = None  # clusters, if necks separate them
 
 
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
@@ -71,11 +71,11 @@ def eigenvectors_that_stand_out(
     random: np.random.RandomState,
     parted: Callable[[], Necks] | None = None,
 ) -> Eigenvectors:
-    """Return the eigenvectors above the penalty that the data supports.
+    """Choose the penalty from the data; return the eigenvectors above it.
 
-    A graph's penalty is where its spectrum has a plateau that stands out. Where it has none,
-    ``parted`` looks for clusters that necks part, and there are as many eigenvectors as those. A
-    kernel's penalty is the price of a cluster that `penalty_path` finds in the kernel's own space.
+    For a graph the penalty is in the selected eigengap of its spectrum. If none is significant,
+    ``parted`` searches clusters separated by necks, and there are as many eigenvectors as clusters.
+    For a kernel it is the penalty that `penalty_path` chooses in the kernel's feature space.
     """
     labels = None
     pairs = LeadingPairs(form.matrix, random, form.known)
@@ -86,14 +86,14 @@ def eigenvectors_that_stand_out(
         path = penalty_path(features, random_state=random)
         chance = pairs.above(path.penalty)
     else:
-        # A fixed seed: which rows stand for all must not decide the number of clusters.
+        # A fixed seed: the number of clusters must not depend on the draw of the coarse graph.
         look = look_over(form, affinity, np.random.RandomState(0))
         rivals = FEWEST_RIVALS if look.most == 1 else look.most
         while True:
             pairs.first(max(rivals, len(pairs.values)) + 1, look.leading)
             path = SpectrumPath(pairs.values, pairs.vectors, form.root)
             chance = pairs.above(path.penalty)
-            if len(pairs.values) <= path.n_clusters:  # else one had been missed before
+            if len(pairs.values) <= path.n_clusters:  # else an eigenvalue had been missed
                 break
         if path.n_clusters == 1 and parted is not None:
             necks = parted()
@@ -107,7 +107,7 @@ def eigenvectors_that_stand_out(
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
-    """Return eigenvectors whose largest entry is positive."""
+    """Flip signs so that the largest entry of each eigenvector is positive."""
     if not vectors.size:
         return vectors
     largest = np.abs(vectors).argmax(axis=0)
@@ -124,40 +124,40 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     penalty : 'auto' or float, default='auto'
-        What an eigenvalue must exceed. With a Laplacian, eigenvalues are at most 1 and useful
-        penalties lie between 0 and 1; 'auto' takes the plateau of the spectrum that stands out;
-        if none does, 'nearest_neighbors' looks for necks between neighbouring parts of the graph
-        that are deeper than those of structureless clouds, and cuts there.
-        With ``laplacian=None`` the penalty is that of `DPMeans` in the kernel's space, and 'auto'
-        reads it from `penalty_path` there.
+        The threshold of eigenvalues. With a Laplacian, eigenvalues are at most 1 and useful
+        penalties lie between 0 and 1; 'auto' selects a significant eigengap of the spectrum; if
+        there is none, 'nearest_neighbors' searches necks (sparse cuts) between adjacent parts of
+        the graph that are deeper than those of a null reference, and cuts there.
+        With ``laplacian=None`` the penalty is that of `DPMeans` in the kernel's feature space, and
+        'auto' takes it from `penalty_path` there.
     kernel : str or callable, default='nearest_neighbors'
-        How alike two rows are: 'nearest_neighbors' links rows to their nearest ones,
-        'precomputed' takes X for the symmetric matrix itself, dense or sparse, and any name or
+        The affinity of two rows: 'nearest_neighbors' is the k-nearest-neighbour graph,
+        'precomputed' takes X as the symmetric matrix itself, dense or sparse, and any name or
         function of `sklearn.metrics.pairwise.pairwise_kernels` computes it.
     laplacian : {'symmetric', 'random-walk', 'unnormalized', None}, default='symmetric'
-        The graph's matrix, whose eigenvalues are those of ``I - L``: ``L = I - D^-1/2 W D^-1/2``
-        with rows scaled to length 1; ``L = I - D^-1 W``; or ``L = (D - W) / max(D)``. None takes
-        the kernel itself, as theorem 5.2 does.
+        The Laplacian L; eigenvalues are those of ``I - L``: ``L = I - D^-1/2 W D^-1/2`` with rows
+        of the embedding scaled to unit length; ``L = I - D^-1 W``; or ``L = (D - W) / max(D)``.
+        None uses the kernel itself, as in theorem 5.2.
     assign : {'k-means', 'dp-means'}, default='k-means'
         How rows of eigenvectors are clustered: by k-means into as many clusters as there are
-        eigenvectors, or by DP-means into as many as are worth half of what joining two perfect
-        clusters would cost; that may be fewer or more, and takes longer.
+        eigenvectors, or by DP-means, with half the cost of merging two perfect clusters as the
+        penalty; that may give fewer or more, and takes longer.
     n_neighbors : int, default=10
-        Neighbours of each row, for 'nearest_neighbors'. Fewer follow finer shapes; more see
-        through noise. They are exact up to 20,000 rows, and in up to 10 columns; else each row is
-        compared with those of 32 cells of about 300 rows around it, which misses few neighbours
-        where there are clusters.
+        Neighbours of each row, for 'nearest_neighbors'. Fewer resolve finer shapes; more are less
+        sensitive to noise. They are exact up to 20,000 rows, and in up to 10 columns; else each row
+        is compared with those of the 32 nearest cells of about 300 rows, which misses few
+        neighbours if there are clusters.
     gamma : float, optional
-        Of the kernels 'rbf', 'poly' and 'sigmoid'; by default one over the sum of the columns'
-        variances. Other kernels have scikit-learn's default.
+        Parameter of the kernels 'rbf', 'poly' and 'sigmoid'; by default one over the sum of the
+        columns' variances. Other kernels have scikit-learn's default.
     degree, coef0 : float, default=3, 1
-        Of the kernels 'poly' and 'sigmoid'.
+        Parameters of the kernels 'poly' and 'sigmoid'.
     kernel_params : dict, optional
         Parameters of a kernel that is a function.
     max_iter : int, default=300
-        Passes over the rows of eigenvectors at most.
+        Maximum number of passes over the rows of eigenvectors.
     random_state : int, RandomState instance or None, default=None
-        Where the search for eigenvectors starts.
+        Draws the start vectors of the eigensolver.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -167,34 +167,36 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The cluster of each row, numbered by first appearance.
     n_clusters_ : int
     eigenvalues_ : ndarray of shape (n_eigenvectors,)
-        All above the penalty, descending. A Laplacian's own are 1 minus these.
+        All above the penalty, descending. The eigenvalues of the Laplacian are 1 minus these.
     eigenvectors_ : ndarray of shape (n_samples, n_eigenvectors)
-        Theirs: of the kernel, of ``D - W``, or of ``D^-1 W`` for both normalised Laplacians.
+        Eigenvectors of the kernel, of ``D - W``, or of ``D^-1 W`` for both normalised Laplacians.
     embedding_ : ndarray of shape (n_samples, n_eigenvectors)
-        The rows that were clustered: of the eigenvectors, scaled to length 1 if 'symmetric'.
+        The rows that were clustered: of the eigenvectors, scaled to unit length if 'symmetric'.
     cluster_centers_ : ndarray of shape (n_clusters, n_eigenvectors)
-        Their centers.
+        Cluster centers in the embedding.
     penalty_ : float
         The penalty used.
     chance_missed_ : float
-        A bound on the chance that an eigenvalue above the penalty is missing. 0: they were counted.
+        An upper bound on the probability that an eigenvalue above the penalty is missing; 0 if they
+        were counted.
     path_ : SpectrumPath or PenaltyPath
-        What ``penalty='auto'`` chose from; its ``confidence`` says how sure the number is.
+        The path from which ``penalty='auto'`` chose; its ``confidence`` is that of the number of
+        clusters.
     objective_ : float
-        What the clusters cost: the objective of `DPMeans` in the kernel's space or, with a
-        Laplacian, of `GraphDPMeans` at ``penalty - 1``, up to a constant (the trace).
+        The objective of `DPMeans` in the kernel's feature space or, with a Laplacian, of
+        `GraphDPMeans` at ``penalty - 1``, up to a constant (the trace).
     relaxed_objective_ : float
-        The same for the eigenvectors, which no partition can go below.
+        The same for the eigenvectors: a lower bound for all partitions.
     objective_history_ : ndarray
-        The cost of the rows of eigenvectors after each pass over them; it never rises.
+        The cost of the rows of eigenvectors after each pass over them; it never increases.
     n_iter_ : int
-        Passes over those rows.
+        Number of passes over those rows.
     converged_ : bool
         Whether they ended before ``max_iter``.
     X_fit_ : ndarray or CSR matrix
         The rows of the fit, which `predict` compares new rows with; None for a precomputed kernel.
     largest_degree_ : float
-        Of the graph.
+        The largest degree of the graph.
     n_features_in_ : int
 
     See Also
@@ -262,7 +264,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.__dict__.pop("path_", None)  # another fit's
         X = self._check_rows(X, reset=True)
         random = check_random_state(self.random_state)
-        # One thread for linear algebra, so that results have the same bits on any machine's cores.
+        # One BLAS thread, so that results do not depend on the number of cores.
         with one_library_thread(None), report_passes(self, X) as on_pass:
             between_rows = self._affinity().between_rows
             affinity = between_rows(X)
@@ -296,11 +298,11 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def predict(self, X):
         """Return a label for each row of X, which need not be among those of the fit.
 
-        With 'nearest_neighbors' it is the label that most of its neighbours have. With another
-        kernel, eigenvectors are extended to new rows by the equation that they solve (Nystroem): a
-        new row's entry is the mean of the others', weighted by how alike they are. Its cluster is
-        that of the nearest center. Rows of the fit get their own labels back where their affinities
-        are the same as then; a row's nearest neighbours are not quite: it is its own nearest.
+        With 'nearest_neighbors' it is the majority label of its neighbours. With another kernel,
+        eigenvectors are extended to new rows by the eigenvalue equation (Nystroem extension): a new
+        row's entry is the mean of the others', weighted by affinity. Its cluster is that of the
+        nearest center. Rows of the fit get their own labels if their affinities are the same as in
+        the fit. For 'nearest_neighbors' they differ slightly: a row is its own nearest neighbour.
 
         Parameters
         ----------
@@ -325,7 +327,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return pairwise_distances_argmin(rows, self.cluster_centers_).astype(np.int32)
 
     def _extend(self, affinity) -> np.ndarray:
-        """Return the rows of the embedding that belong to affinities with the rows of the fit."""
+        """Return the Nystroem extension: embed rows given affinities with the rows of the fit."""
         rows = np.asarray(affinity @ self.eigenvectors_)
         if self.laplacian is None:
             return rows / self.eigenvalues_

@@ -1,6 +1,6 @@
-"""The matrix whose leading eigenvectors say how rows hang together: a kernel, or a graph's.
+"""The matrix whose leading eigenvectors embed the rows: a kernel, or from a graph Laplacian.
 
-Every form is written so that large eigenvalues matter, and that a penalty is compared with them:
+Every form is written so that the largest eigenvalues matter, and the penalty is their threshold:
 
 =============== ============================== ===================================
 laplacian       matrix                         what a partition of it costs
@@ -11,9 +11,9 @@ None            K                              DP-means in the kernel's space
 'symmetric'     the same                       the same
 =============== ============================== ===================================
 
-The costs are up to a constant, the trace. Graphs' eigenvalues are at most 1, and 1 is there once
-for every connected component. Random walk and symmetric share the matrix (``I - D^-1 W`` has the
-same eigenvalues) and differ in how its eigenvectors become rows.
+The costs are up to a constant, the trace. Eigenvalues of graphs are at most 1, and the multiplicity
+of 1 is the number of connected components. Random walk and symmetric share the matrix (``I - D^-1
+W`` has the same eigenvalues) and differ in how its eigenvectors are scaled to an embedding.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ LAPLACIANS = (None, "unnormalized", "random-walk", "symmetric")
 
 
 class Form(NamedTuple):
-    """A symmetric matrix, and what a cluster looks like in it.
+    """A symmetric matrix, and the indicator vectors of clusters in it.
 
-    The indicator of a cluster is ``root`` on its rows and 0 elsewhere: ``root ** 2`` weighs rows.
+    The indicator of a cluster is ``root`` on its rows and 0 elsewhere; ``root ** 2`` are the
+    weights of rows.
     """
 
     laplacian: str | None
@@ -41,14 +42,14 @@ class Form(NamedTuple):
 
     @property
     def known(self) -> np.ndarray | None:
-        """The eigenvectors of the eigenvalue 1 of a graph: one for each component."""
+        """The eigenvectors of the eigenvalue 1 of a graph: one per connected component."""
         return None if self.components is None else indicators(self.components, self.root).toarray()
 
     def rows(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Turn eigenvectors into rows to cluster, with weights.
+        """Return the embedding of the rows, with weights, from eigenvectors.
 
-        Rows of a perfect cluster are equal, and joining two such clusters costs exactly 1 in the
-        sum of weighted squared distances to the centers.
+        Rows of a perfect cluster are equal, and merging two such clusters raises the weighted sum
+        of squared distances to the centers by exactly 1.
         """
         if self.laplacian == "symmetric":
             weight = np.einsum("ij,ij->i", vectors, vectors)
@@ -59,8 +60,8 @@ class Form(NamedTuple):
     def objective(self, labels: np.ndarray, penalty: float) -> float:
         """Return ``trace - sum over clusters of y' matrix y + penalty * n_clusters``.
 
-        y is the indicator of a cluster, scaled to length 1. For a kernel this is the objective of
-        DP-means.
+        y is the indicator of a cluster, scaled to unit length. For a kernel this is the objective
+        of DP-means.
         """
         y = indicators(labels, self.root)
         within = float(y.multiply(self.matrix @ y).sum())
@@ -98,7 +99,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
         largest = degree.max() or 1.0
         matrix = _add_diagonal(affinity / largest, 1.0 - degree / largest)
         return Form(laplacian, matrix, np.ones(n), components, float(largest))
-    # A row without neighbours is a component of its own: a loop makes its eigenvalue 1.
+    # An isolated row is a connected component: a self-loop gives it the eigenvalue 1.
     alone = degree == 0
     if alone.any():
         loop = degree[~alone].mean() if not alone.all() else 1.0
@@ -114,7 +115,7 @@ def make_form(affinity: Any, laplacian: str | None) -> Form:
 
 
 def indicators(labels: np.ndarray, root: np.ndarray) -> sp.csr_array:
-    """Return a column of length 1 for each label."""
+    """Return the indicator of each label as a column of unit length."""
     length = np.sqrt(np.bincount(labels, root**2))
     at = np.arange(len(labels))
     return sp.csr_array((root / length[labels], (at, labels)), shape=(len(labels), len(length)))

@@ -1,14 +1,15 @@
-"""Clusters of a neighbour graph that are parted by necks, judged by clouds without clusters.
+"""Clusters of a neighbour graph separated by necks (sparse cuts), tested against a null reference.
 
-A plateau of the spectrum compares the worst link between clusters with the loosest cluster of all:
-clusters of unequal size or density, and long ones, have none. Necks compare neighbours only. The
-graph is split into many pieces, and pieces are merged, the shallowest neck first. The *depth* of a
-neck is the log ratio of the cut just inside the two pieces to the cut between them: along a string,
-across a box or a bell the cut has no minimum but for chance, whatever the shape and the density.
+An eigengap compares the strongest link between clusters with the loosest of all clusters: clusters
+of unequal size or density, and elongated ones, have none. Necks compare adjacent clusters only. The
+graph is partitioned into many pieces, and pieces are merged, the shallowest neck first. The *depth*
+of a neck is the log ratio of the cut just inside the two pieces to the cut between them: along a
+line segment, across a box or a bell-shaped cloud the cut has no minimum except by chance, for any
+shape and density.
 
-How deep chance makes necks is read from clouds with the data's spread and skewness along its
-principal axes, sent through the same graph and the same merges; and, where rows lie close to curves
-or surfaces, from points on a line. Above a few hundred rows these depths hardly grow.
+The null distribution of depths is simulated: clouds with the data's variance and skewness along its
+principal axes go through the same graph construction and the same merges; and, where rows lie close
+to curves or surfaces, also points on a line. Above a few hundred rows these depths hardly grow.
 """
 
 from __future__ import annotations
@@ -27,36 +28,37 @@ from countless.hard.graph.tree import merge_tree
 from countless.hard.null_reference import SKEWNESS
 from countless.kernels.necks import neck_depth
 
-# Rows of a piece on average, and pieces at least and at most.
+# Average rows per piece, and the least and largest number of pieces.
 ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES = 30, 4, 200
-# Rows of the groups that pieces are made of; on larger graphs groups are the nodes.
+# Rows per group of the coarse graph that pieces are made of; above MOST_NODES rows groups are the
+# nodes.
 ROWS_A_GROUP, MOST_NODES = 10, 4000
-# The potential reaches about ``1 / sqrt(screening)`` = 10 links beyond a border.
+# The screened potential extends about ``1 / sqrt(screening)`` = 10 links beyond a border.
 SCREENING, MAX_STEPS = 1e-2, 400
-# Nodes on either side of a neck.
+# Least number of nodes on either side of a neck.
 LEAST_NODES = 5
-# Clouds of each kind, and their rows at most.
+# Null samples of each kind, and their largest number of rows.
 N_CLOUDS, CLOUD_ROWS = 10, 500
-# Deviations above the mean depth of clouds that a neck must exceed. With two draws of the 92
+# A neck must exceed the mean null depth by this many standard deviations. With two draws of the 92
 # structureless clouds of the default-answer benchmark, 1 in 92 had such a neck each time.
 DEVIATIONS = 3.0
-# A neck narrows the cut by a quarter at least: in many dimensions clouds hardly have any.
+# A neck reduces the cut by at least a quarter: in many dimensions null samples have hardly any.
 LEAST_DEPTH = float(np.log(4 / 3))
 # Below half of that the order of merges does not matter.
 SHALLOW = LEAST_DEPTH / 2
-# Rows whose neighbours' distances grow as in at most this many dimensions may lie along curves.
+# Up to this intrinsic dimension rows may lie along curves.
 CURVE_DIMENSION = 2.5
-# Rows from which the axes of the clouds are read.
+# Rows from which the principal axes are estimated.
 MOST_SAMPLED = 2000
 
 
 class Necks(NamedTuple):
-    """Clusters that necks part, and how deep the necks are."""
+    """Clusters separated by necks, and the depths of the necks."""
 
     labels: np.ndarray  # (n,)
     n_clusters: int
     depths: np.ndarray  # of all merges, deepest first; the k-th ends k + 1 clusters a component
-    null_depth: float  # what a neck must exceed
+    null_depth: float  # threshold from the null reference
 
     @property
     def confidence(self) -> float:
@@ -68,14 +70,14 @@ class Necks(NamedTuple):
 
 
 class Merges(NamedTuple):
-    """Pieces of a graph, and their merges in order."""
+    """Pieces of a graph, and their merges in order: a dendrogram."""
 
     pieces: np.ndarray  # (n,)
     pairs: list[tuple[int, int]]  # merge i makes piece ``n_pieces + i``
-    depths: np.ndarray  # running maximum: a merge is made when all before it are
+    depths: np.ndarray  # running maximum, so that cutting at a depth keeps a prefix of the merges
 
     def labels_below(self, depth: float) -> np.ndarray:
-        """Return the clusters after all merges up to a depth."""
+        """Cut the dendrogram at a depth; return the clusters."""
         n_pieces = int(self.pieces.max()) + 1
         n_merges = int(np.count_nonzero(self.depths <= depth))
         parent = np.arange(n_pieces + n_merges)
@@ -87,7 +89,7 @@ class Merges(NamedTuple):
 
 
 def find_necks(affinity: Any, X: np.ndarray, linked: Any) -> Necks:
-    """Part a neighbour graph at its necks.
+    """Partition a neighbour graph at the necks that exceed the null depth.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def find_necks(affinity: Any, X: np.ndarray, linked: Any) -> Necks:
     X : ndarray of shape (n, d)
         The rows it was made from.
     linked : callable
-        Returns the symmetric neighbour graph of other rows, made in the same way.
+        Returns the symmetric neighbour graph of other rows, constructed in the same way.
     """
     merges = merge_pieces(affinity)
     null = null_depth(X, linked)
@@ -137,11 +139,12 @@ def merge_pieces(affinity: Any) -> Merges:
 
 
 def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """Merge the linked pieces with the shallowest neck until none are linked.
+    """Merge the adjacent pieces with the shallowest neck until none are adjacent.
 
-    The depth of a merge is the deepest so far. So below that, and below what can part clusters, any
-    neck will do: a merged piece first takes over the depths of its parts, and these are measured
-    again when they come up, or when no neck is known that does not raise the depth.
+    The recorded depth of a merge is the running maximum. So any neck below that maximum, or too
+    shallow to separate clusters, may be merged next. Depths are therefore updated lazily: a merged
+    piece first inherits the smaller depth of its parts; it is recomputed when it reaches the top of
+    the heap, or when every known neck would raise the maximum.
     """
     n_pieces = int(labels.max()) + 1
     order = np.argsort(labels, kind="stable")
@@ -177,7 +180,7 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
             if is_measured and all(entry[3] for entry in heap):
                 deepest = shallowest
             else:
-                if is_measured:  # the depth would rise: measure all the others first
+                if is_measured:  # before the maximum rises, compute all others
                     known |= {(c, d): depth(c, d) for _, c, d, done in heap if not done}
                     heap = [(known[c, d], c, d, True) for _, c, d, _ in heap]
                 heap.append((shallowest, a, b, True))
@@ -201,7 +204,7 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
 
 
 def null_depth(X: np.ndarray, linked: Any) -> float:
-    """Return the depth that necks of clouds like the data seldom exceed."""
+    """Return the depth that necks of the null reference seldom exceed."""
     random = np.random.default_rng(0)
     kinds = _clouds(X, random)
     if local_dimension(X, linked) <= CURVE_DIMENSION:
@@ -215,9 +218,10 @@ def null_depth(X: np.ndarray, linked: Any) -> float:
 
 
 def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]]:
-    """Draw clouds without clusters: columns shuffled if their values repeat, else bells and boxes.
+    """Draw null samples: permuted columns if values repeat, else gamma and uniform clouds.
 
-    Bells and boxes have the spread of the data along its principal axes, and bells its skewness.
+    Both have the data's standard deviations along its principal axes as scales; gamma clouds also
+    have its skewness.
     """
     rows = X
     if len(X) > MOST_SAMPLED:
@@ -225,7 +229,7 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     rows = rows.astype(np.float64)
     n = min(len(X), CLOUD_ROWS)
     distinct = np.mean([len(np.unique(column)) for column in rows.T])
-    if distinct < len(rows) / 2 or distinct == 1:  # equal rows have no axes
+    if distinct < len(rows) / 2 or distinct == 1:  # identical rows have no principal axes
         chosen = (random.permuted(rows, axis=0)[:n] for _ in range(N_CLOUDS))
         return [list(chosen)]
     scale = np.abs(rows).max()
@@ -244,7 +248,7 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
 
 
 def local_dimension(X: np.ndarray, linked: Any) -> float:
-    """Estimate the dimension in which rows spread near each other (Levina and Bickel, 2004).
+    """Estimate the intrinsic dimension of the rows from neighbours (Levina and Bickel, 2004).
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Slicing a spectrum: factors at a threshold count the eigenvalues above it, and lead to them.
+"""Spectrum slicing: an LDL' factorization at a threshold counts the eigenvalues above it.
 
-``matrix - threshold * I = L D L'`` has as many positive eigenvalues as D has (Sylvester), and the
-rounding in it moves none by more than its norm (Weyl). The inverse has the same eigenvectors, and
-those from above the threshold are the only ones whose eigenvalues are positive there.
+``matrix - threshold * I = L D L'`` has as many positive eigenvalues as D (Sylvester's law of
+inertia), and rounding errors shift none by more than their norm (Weyl). The inverse, for
+shift-invert Lanczos, has the same eigenvectors; its positive eigenvalues are those of the
+eigenvectors above the threshold.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from scipy.linalg import ldl
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-# A factorization whose rounding is larger than this share counts nothing.
+# A factorization with a larger relative error is not used to count eigenvalues.
 ROUNDING = 1e-9
-# Round thresholds can make a pivot 0; then a bit less is tried, in shares of the largest entry.
+# A threshold can make a pivot exactly 0; then slightly smaller ones are tried, in shares of the
+# largest entry.
 NUDGES = (0.0, 1e-3, 2e-3)
-# A band with at most so many entries for one of the matrix is thin: hardly any order fills less.
+# A band with at most this many entries per entry of the matrix is thin: hardly any ordering has
+# less fill-in.
 THIN = 2
-# SuperLU's names for the order given, and for one that keeps factors sparse but takes as long to
-# find as they do.
+# SuperLU's names for the natural ordering, and for minimum degree, which keeps factors sparse but
+# takes as long as the factorization.
 GIVEN, LEAST_DEGREE = "NATURAL", "MMD_AT_PLUS_A"
-# Pivots from the diagonal, column by column: few are alike, and gathering those takes longer than
-# it saves.
+# Diagonal pivots, without supernodes or panels: few columns have the same structure, and grouping
+# them takes longer than it saves.
 PIVOTS: dict[str, Any] = {
     "diag_pivot_thresh": 0.0,
     "options": {"SymmetricMode": True},
@@ -37,7 +40,7 @@ PIVOTS: dict[str, Any] = {
 
 
 class Slice(NamedTuple):
-    """What factors say of the eigenvalues above a threshold."""
+    """The eigenvalue count above a threshold, and the shifted inverse."""
 
     threshold: float
     n_above: int
@@ -54,10 +57,10 @@ class Slicer:
     Attributes
     ----------
     is_cheap : bool
-        Whether factors are sparse, as those of a graph of points in the plane are. Reordered, such
-        a graph has a band whose square is about its rows times their neighbours; so has each of its
-        components. Its eigenvalues are close together, and factors tell them apart. In more
-        dimensions factors are dense, eigenvalues are not close, and Lanczos is fast.
+        Whether factors are sparse, as for a graph of points in the plane. After reordering, such a
+        graph has a bandwidth whose square is about its rows times their neighbours; so has each of
+        its components. Its eigenvalues are close together, and factors separate them. In more
+        dimensions factors are dense, eigenvalues are not close, and plain Lanczos is fast.
 
     Examples
     --------
@@ -83,17 +86,17 @@ class Slicer:
         self._matrix = matrix[order][:, order] if is_thin else matrix
 
     def at(self, threshold: float) -> Slice | None:
-        """Factor the matrix at a threshold, or a bit below; None if rounding forbids."""
+        """Factor the matrix at a threshold, or slightly below; None if it is inaccurate."""
         n = len(self._order)
         largest = abs(self._matrix.data).max(initial=0.0)
         for nudge in NUDGES:
             below = threshold - nudge * largest
             shifted = (self._matrix - below * sp.eye_array(n, format="csr")).tocsr()
-            # The matrix is symmetric: rows are columns.
+            # The matrix is symmetric, so its CSR arrays are also its CSC arrays.
             shifted = sp.csc_matrix((shifted.data, shifted.indices, shifted.indptr), (n, n))
             try:
                 factors = splu(shifted, permc_spec=self._spec, **PIVOTS)
-            except RuntimeError:  # SuperLU's word for a pivot of exactly 0
+            except RuntimeError:  # SuperLU raises it for a zero pivot
                 continue
             if _can_be_trusted(factors, shifted):
                 n_above = int((factors.U.diagonal() > 0).sum())
@@ -107,7 +110,7 @@ class Slicer:
 
 
 def _can_be_trusted(factors: Any, matrix: sp.csc_matrix) -> bool:
-    """Whether factors are those of L D L', with hardly any rounding."""
+    """Return whether factors are those of L D L', up to a small rounding error."""
     if not np.array_equal(factors.perm_r, factors.perm_c):
         return False
     probe = np.random.RandomState(0).standard_normal((matrix.shape[0], 4))
@@ -119,7 +122,7 @@ def _can_be_trusted(factors: Any, matrix: sp.csc_matrix) -> bool:
 
 
 def count_above(matrix: Any, threshold: float) -> int:
-    """Count the eigenvalues of a symmetric matrix above a threshold, by dense factors.
+    """Count the eigenvalues of a symmetric matrix above a threshold, by a dense factorization.
 
     Examples
     --------
@@ -128,7 +131,7 @@ def count_above(matrix: Any, threshold: float) -> int:
     """
     shifted = dense(matrix) - threshold * np.eye(matrix.shape[0])
     _, blocks, _ = ldl(shifted, overwrite_a=True, check_finite=False)
-    # D has blocks of one or two rows: the eigenvalues of a tridiagonal matrix.
+    # D is block diagonal with 1 x 1 and 2 x 2 blocks, whose eigenvalues are in closed form.
     diagonal, beside = np.diagonal(blocks).copy(), np.diagonal(blocks, -1).copy()
     pairs = np.flatnonzero(beside)
     single = np.ones(len(diagonal), dtype=bool)

@@ -1,17 +1,18 @@
-"""Choosing the penalty from a graph's spectrum: which number of eigenvalues stands out.
+"""Choosing the penalty from a graph's spectrum: the eigengap heuristic with two tests.
 
-With ``gap[k] = 1 - k-th eigenvalue`` (0 for the first), k eigenvalues are above every penalty from
-``1 - gap[k+1]`` to ``1 - gap[k]``: a plateau, whose width is ``log(gap[k+1] / gap[k])``. Two
-witnesses say whether it means k clusters:
+With ``gap[k] = 1 - k-th eigenvalue`` (0 for the first), that is, the k-th eigenvalue of the
+Laplacian, k eigenvalues are above every penalty from ``1 - gap[k+1]`` to ``1 - gap[k]``: a plateau,
+whose width is the log eigengap ``log(gap[k+1] / gap[k])``. Two tests decide whether it means k
+clusters:
 
-* its width. A shape without clusters has overtones: whatever its first gap g is, 4 g, 9 g, 16 g are
-  in its spectrum too, as in that of a string, a ring or a box, and other shapes have more. So a
-  plateau must reach beyond the next overtone.
-* its compactness. In k eigenvectors, the rows of k clusters are k points. Rows of a shape without
-  clusters lie on a curve, of which k centers leave at least about a tenth of the k - 1 dimensions
-  unexplained (8 / pi**2 is explained for a string and k = 2).
+* its width. The Laplacian of a shape without clusters has overtones: if its first positive
+  eigenvalue is g, then 4 g, 9 g, 16 g are in its spectrum too, as for a string, a ring or a box,
+  and other shapes have more. So a plateau must extend beyond the next overtone.
+* its compactness. In the embedding by k eigenvectors, k clusters are k points. Rows of a shape
+  without clusters lie on a curve, for which k centers leave at least about a tenth of the variance
+  in the k - 1 dimensions unexplained (8 / pi**2 is explained for a string and k = 2).
 
-Of the numbers for which both speak, the largest is chosen: clusters of clusters are not the answer.
+The largest number that passes both is chosen: clusters are preferred to groups of clusters.
 """
 
 from __future__ import annotations
@@ -27,26 +28,27 @@ from countless.hard.spectral.embedding import first_unexplained, unexplained
 from countless.hard.spectral.laplacian import Form, indicators
 from countless.hard.spectral.necks import Necks
 
-# A plateau must be wider by this than overtones explain.
+# A plateau must be wider than the overtones of one shape by this margin.
 MARGIN = 0.2
-# What the centers may leave unexplained, as a share of k - 1. Of 300 structureless clouds, curves
-# and rings of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
+# Largest unexplained variance, as a share of k - 1. Of 300 structureless clouds, curves and rings
+# of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
 MOST_UNEXPLAINED = 1 / 12
-# What one cluster more may leave on average: a string cut in two leaves 1 - 8 / pi**2 = 0.19.
+# Largest unexplained variance per added cluster: a string cut in two leaves 1 - 8 / pi**2 = 0.19.
 MOST_ADDED = 1 / 6
-# Clusters have so many rows on average at least.
+# Least average number of rows per cluster.
 ROWS_A_CLUSTER = 16
-# A gap below this is rounding.
+# A gap below this is attributed to rounding.
 NO_GAP = 1e-9
-# Rows that stand for all when the spectrum of a large graph is looked over, and the slack there.
+# Number of seeds of the coarsened graph from which the spectrum of a large graph is estimated, and
+# the slack of the tests there.
 FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
 SLACK = 0.1
-# Above so many times what may be left, centers that move do not help.
+# Above this multiple of the largest unexplained variance, iterating k-means does not help.
 NEARLY = 1.3
 
 
 class SpectrumPath:
-    """How many eigenvalues are above every penalty, and the plateau that stands out.
+    """The number of eigenvalues above every penalty, and the selected plateau.
 
     Attributes
     ----------
@@ -57,17 +59,18 @@ class SpectrumPath:
     plateaus : list of Plateau
         The chosen one, then the others by score. ``width`` is on a log scale of ``1 - penalty``;
         ``null_width`` is infinite where the rows are not compact. One cluster has no null width:
-        its score is what the best of the others lacks.
+        its score is the negative score of the best of the others.
     penalty, n_clusters : float, int
         Those of the chosen plateau.
     confidence : float
-        From 0 (a tie) to 1. For two clusters or more: by how much the width and the compactness
-        exceed what is needed, whichever says less. For one cluster: one minus how far the nearest
-        rival came. Where necks were looked for: by how much the shallowest neck between clusters
-        exceeds the depth that is needed, or how much the deepest neck falls short of it.
+        From 0 (a tie) to 1. For two clusters or more: the relative margin by which width and
+        compactness pass their tests, whichever is smaller. For one cluster: one minus the largest
+        ratio of another plateau to its threshold. If necks were searched: the relative margin of
+        the shallowest neck between clusters over the null depth, or that by which the deepest neck
+        falls short of it.
     necks : Necks or None
-        Depths of necks and the clusters between them, where no plateau stands out; the first
-        plateau then has the shallowest accepted depth and the null depth for its widths.
+        Depths of necks and the clusters they separate, if no plateau was selected; the widths of
+        the first plateau are then the shallowest accepted depth and the null depth.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class SpectrumPath:
         last = min(len(gap) - 1, len(root) // ROWS_A_CLUSTER)
         wide = [k for k in range(2, last + 1) if widths[k - 1] >= overtones[k - 1] + MARGIN]
         best, rests = _finest(wide, vectors, root)
-        best = max(best, int((gap == 0).sum()))  # components are apart whatever their size
+        best = max(best, int((gap == 0).sum()))  # connected components are clusters of any size
         found = []
         for k in range(2, len(gap)):
             if widths[k - 1] > 0:
@@ -92,7 +95,7 @@ class SpectrumPath:
                 null = float(overtones[k - 1] + MARGIN) if compact else np.inf
                 width = float(widths[k - 1])
                 found.append(Plateau(k, *self._ends(k), width, null, width - null))
-        if best == len(gap) > 1:  # every row is alone
+        if best == len(gap) > 1:  # all clusters are singletons
             found.append(Plateau(best, *self._ends(best), np.inf, 0.0, np.inf))
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
@@ -121,7 +124,7 @@ class SpectrumPath:
 
     @property
     def penalty(self) -> float:
-        """The middle of the chosen plateau, on a log scale of ``1 - penalty``."""
+        """The midpoint of the selected plateau, on a log scale of ``1 - penalty``."""
         k = self.n_clusters
         if k == len(self._gap):
             return 0.0
@@ -142,7 +145,7 @@ class SpectrumPath:
             else MOST_UNEXPLAINED / self._rests[other.n_clusters]
             for other in others
         )
-        return 1.0 - max(came, default=1.0)  # nothing to judge by
+        return 1.0 - max(came, default=1.0)  # 0 if there is no other plateau
 
     def n_clusters_at(self, penalty: float) -> int:
         """Return how many eigenvalues are above a penalty, and at least 1."""
@@ -161,16 +164,16 @@ def _gaps(eigenvalues: np.ndarray) -> np.ndarray:
 def _finest(
     candidates: list[int], vectors: np.ndarray, root: np.ndarray
 ) -> tuple[int, dict[int, float]]:
-    """Return the largest number whose rows are compact, and what was left of all looked at.
+    """Return the largest number whose rows are compact, and the unexplained shares computed.
 
-    A number gives way to a smaller one if what it adds to that is not compact: one cluster too many
-    among many good ones hardly shows in the average.
+    A number is replaced by a smaller one if the clusters it adds are not compact: one spurious
+    cluster among many good ones hardly changes the average.
     """
     best, rests = 1, dict[int, float]()
     for k in reversed(candidates):
         rest = (best - 1) * rests.get(best, 0.0)
         if best > 1 and rest <= MOST_ADDED * (best - k):
-            break  # not even perfect clusters would say that more were added
+            break  # no smaller number can replace it, even if perfectly compact
         rests[k] = unexplained(vectors[:, :k], root)
         if rests[k] <= MOST_UNEXPLAINED:
             added = (rest - (k - 1) * rests[k]) / (best - k)
@@ -180,7 +183,7 @@ def _finest(
 
 
 def plateau_widths(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the width of the plateau at k = 1, 2, ..., and what overtones explain of each.
+    """Return the width of the plateau at k = 1, 2, ..., and the width explained by overtones.
 
     Examples
     --------
@@ -194,7 +197,7 @@ def plateau_widths(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     positive = gap[gap > 0]
     if not len(positive):
         return widths, np.full(len(low), np.inf)
-    # The square roots of a string's gaps are the whole numbers; those just below count as reached.
+    # The square roots of a string's gaps are integers; values just below one are rounded up.
     reached = np.floor(np.sqrt(low / positive[0]) + 1e-3)
     next_overtone = (reached + 1) ** 2 * positive[0]
     overtones = np.log(4 * np.ones(len(low)))
@@ -203,22 +206,22 @@ def plateau_widths(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class FirstLook(NamedTuple):
-    """What a look at the whole spectrum says before eigenvectors are computed."""
+    """An approximation of the whole spectrum, before eigenvectors are computed."""
 
-    most: int  # the largest number of clusters that could stand out
+    most: int  # the largest number of clusters that may pass the tests
     groups: Any  # (n, m), orthonormal indicators of groups of rows
-    vectors: np.ndarray  # (m, limit), the leading eigenvectors in their space
+    vectors: np.ndarray  # (m, limit), the leading eigenvectors in their span
 
     def leading(self, count: int) -> np.ndarray:
-        """Return so many vectors that are near the leading eigenvectors."""
+        """Return approximations of the first ``count`` eigenvectors."""
         return self.groups @ self.vectors[:, :count]
 
 
 def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> FirstLook:
-    """Look at the whole spectrum for the largest number that could stand out.
+    """Find the largest number of clusters that may pass the tests, from the whole spectrum.
 
-    Up to 512 rows that is the spectrum itself. Larger graphs are first gathered around some rows
-    drawn at random: clusters keep their gaps in that, since their indicators are still in it.
+    Up to 512 rows the spectrum is exact. Larger graphs are coarsened around seeds drawn at random:
+    clusters keep their eigengaps, since their indicators are still in the span of the groups.
     """
     n = form.matrix.shape[0]
     component = np.asarray(form.components)
@@ -237,7 +240,7 @@ def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> First
     wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + MARGIN - slack)
     most = (1 + 2 * slack) * MOST_UNEXPLAINED
     for k in wide[::-1]:
-        # Seldom is there need to move centers: that explains little more.
+        # Iterating k-means explains little more, so it is seldom needed.
         rest = first_unexplained(vectors[:, :k], root)
         if rest <= most or (rest <= NEARLY * most and unexplained(vectors[:, :k], root) <= most):
             return FirstLook(int(k), groups, vectors)
@@ -245,7 +248,7 @@ def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> First
 
 
 def _draw_seeds(component: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-    """Return some rows, of every component one at least."""
+    """Draw seed rows, at least one from every connected component."""
     n = len(component)
     count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
     first = np.unique(component, return_index=True)[1]
@@ -253,7 +256,7 @@ def _draw_seeds(component: np.ndarray, random: np.random.RandomState) -> np.ndar
 
 
 def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return all eigenvalues of a graph, descending, and their vectors: those of its components."""
+    """Return all eigenpairs of a graph, eigenvalues descending, computed by component."""
     matrix = matrix.toarray() if sp.issparse(matrix) else matrix
     order = np.argsort(component, kind="stable")
     values, vectors = np.empty(len(order)), np.zeros(matrix.shape)
@@ -267,7 +270,9 @@ def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def gather_around(affinity: Any, seeds: np.ndarray) -> np.ndarray:
-    """Give every row to a seed: the one most like it, or that of the most alike row that has one.
+    """Assign every row to a seed: that of highest affinity or, in a sparse graph, by propagation.
+
+    In a sparse graph a row takes the seed of its most similar neighbour that already has one.
 
     Examples
     --------
