@@ -66,8 +66,8 @@ class Tables(NamedTuple):
     """A partition of the items, and its contingency tables with all draws."""
 
     labels: np.ndarray  # (n_items,), -1 for an item without a cluster
-    sizes: np.ndarray  # (room,)
-    cells: np.ndarray  # (n_cells, room)
+    sizes: np.ndarray  # (n_slots,), slots for clusters
+    cells: np.ndarray  # (n_cells, n_slots)
 
 
 def point_estimate(
@@ -271,7 +271,7 @@ def _assign_undecided(evidence: Evidence, tables: Tables) -> None:
     if not decided.any():
         return
     for item, own in zip(lone[undecided], own_cells[undecided], strict=True):
-        there = cells[own]  # (n_draws, room)
+        there = cells[own]  # (n_draws, n_slots)
         cost = f[sizes + 1] - f[sizes] - share[own] @ (f[there + 1] - f[there])
         best = int(np.where(decided, cost, np.inf).argmin())
         for cluster, change in ((labels[item], -1), (best, 1)):

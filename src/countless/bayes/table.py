@@ -39,7 +39,7 @@ def check_enough_rows(model: Model, table: Any) -> None:
 def tag_table(tags: Any, model: Any) -> None:
     """Set scikit-learn's input tags from a model, given as an object or by its name."""
     known = MODELS.get(model, Model) if isinstance(model, str) else type(model)
-    if not issubclass(known, Model):  # fit refuses it
+    if not issubclass(known, Model):  # fit raises the error
         known = Model
     tags.input_tags.allow_nan = known.allow_nan
     tags.input_tags.categorical = known.categorical

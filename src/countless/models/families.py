@@ -82,7 +82,7 @@ class Number:
 
 
 class Fixed(Number):
-    """Normal with known variance, a hyperparameter, and a normal prior of the mean."""
+    """Normal with the variance as a hyperparameter, and a normal prior of the mean."""
 
     kind = FIXED
     hyper_names = ("mean", "log variance", "log prior_variance")

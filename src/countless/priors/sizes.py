@@ -39,7 +39,7 @@ class SizeWeights(PartitionPrior):
     consistent: ClassVar[bool] = False
 
     def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
-        """Return zeros: the number of clusters has no weight of its own."""
+        """Return zeros: there is no weight for the number of clusters."""
         return np.zeros(np.shape(n_clusters))
 
     def _sums(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
