@@ -1,8 +1,8 @@
-"""Several Markov chains side by side on threads, and what is kept of them when time runs out.
+"""Run several Markov chains in parallel on threads, with burn-in, thinning and early stopping.
 
-A chain has a generator of its own, so that its draws do not depend on how many threads there are or
-on who is served first. Chains take turns, so that a run that is stopped has draws of all of them.
-A run may end early, after numbers of sweeps that are fixed beforehand, where chains agree.
+Each chain has its own random generator, so that its draws do not depend on the number of threads or
+on their scheduling. Chains run in short turns, so that an interrupted run has draws of all of them.
+A run may stop early if the chains agree; this is tested after fixed numbers of sweeps.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from sklearn.exceptions import ConvergenceWarning
 from countless._compat import OnPass, ignore_pass
 from countless._threads import count_threads, one_library_thread
 
-# A chain is left alone for so many seconds; then another one has its turn.
+# Seconds that a chain runs before another one has its turn.
 TURN = 0.05
 
 
 class Chain(Protocol):
-    """What every chain offers."""
+    """The interface of a chain."""
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters there are now."""
+        """Present number of clusters."""
 
     def sweep(self) -> None:
-        """Move everything once."""
+        """Update all parts of the state once."""
 
     def log_joint(self) -> float:
-        """Return the log density of the data and of everything that is drawn."""
+        """Return the log joint density of the data and of all sampled quantities."""
 
     def record(self) -> Any:
-        """Return what is kept of the present state, with its ``log_joint``.
+        """Return the present state as a draw, with its ``log_joint``.
 
-        Later sweeps must not change it.
+        It must not share memory that later sweeps change.
         """
 
 
 class Schedule(NamedTuple):
-    """How long each chain runs, and what is kept."""
+    """Length of each chain, burn-in, thinning and stopping rule."""
 
-    n_sweeps: int  # in all
-    burn_in: int  # of them nothing is kept of the first ones
-    thin: int = 1  # and then one in so many is kept
-    looks: tuple[int, ...] = ()  # sweeps after which the run ends, if chains agree
-    halve: bool = False  # forget the first half, wherever the run ends
+    n_sweeps: int  # at most, burn-in included
+    burn_in: int  # first sweeps that are discarded
+    thin: int = 1  # every thin-th sweep after burn-in is kept
+    looks: tuple[int, ...] = ()  # sweeps after which the run stops if chains agree
+    halve: bool = False  # burn-in is the first half of the sweeps made
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """The sweeps after which the run may end."""
+        """The sweeps after which the run may stop."""
         return (*self.looks, self.n_sweeps)
 
     @property
     def n_forgotten(self) -> int:
-        """The sweeps of which nothing is kept, wherever the run ends."""
+        """The sweeps that are discarded even if the run stops as early as possible."""
         return self.ends[0] // 2 if self.halve else self.burn_in
 
     def keeps(self, sweep: int, end: int) -> bool:
-        """Tell whether the state after a sweep, counted from 1, is kept of a run that ends there.
+        """Return whether a sweep, counted from 1, is kept in a run that stops after ``end``.
 
-        A run that ends later keeps no more of what lies before.
+        A sweep that is not kept in a short run is not kept in a longer one either.
         """
         if self.halve:
             return sweep > end // 2 and sweep % self.thin == 0
@@ -72,7 +72,7 @@ class Schedule(NamedTuple):
 
 
 class _Run:
-    """A chain on its way."""
+    """A chain with the draws kept so far."""
 
     def __init__(self, chain: Chain, schedule: Schedule) -> None:
         self.chain, self.schedule = chain, schedule
@@ -80,7 +80,7 @@ class _Run:
         self._kept: dict[int, Any] = {}
 
     def advance(self, end: int) -> list[tuple[float, int]]:
-        """Sweep until the turn is over; return the log joint and the clusters after each sweep."""
+        """Sweep until the turn is over; return log joint and number of clusters of each sweep."""
         passes = []
         limit = time.monotonic() + TURN
         while True:
@@ -96,7 +96,7 @@ class _Run:
                 return passes
 
     def draws(self, end: int) -> list[Any]:
-        """Return what is kept of a run that ends there, and forget the rest."""
+        """Return the draws of a run that stops after ``end``, and discard all others."""
         kept = self._kept.items()
         self._kept = {sweep: draw for sweep, draw in kept if self.schedule.keeps(sweep, end)}
         return list(self._kept.values())
@@ -110,26 +110,28 @@ def run_chains(
     n_jobs: int | None = None,
     on_pass: OnPass = ignore_pass,
 ) -> list[list[Any]]:
-    """Run chains, and return what they recorded.
+    """Run chains, and return their draws.
 
     Parameters
     ----------
     chains : sequence of Chain
-        Each with its own generator.
+        Each with its own random generator.
     schedule : Schedule
-        How many sweeps, and which are kept.
+        Number of sweeps, burn-in and thinning.
     agree : callable, optional
-        Tells from the draws of each chain whether they agree; asked at ``schedule.looks``.
+        Stopping rule: called with the draws of each chain at ``schedule.looks``, it returns whether
+        they agree.
     n_jobs : int, optional
-        Threads, as in scikit-learn; they do not change the draws.
+        Number of threads, as in scikit-learn; the draws do not depend on it.
     on_pass : callable
-        Told the log joint and the number of clusters after each sweep, on the calling thread.
+        Called with the log joint density and the number of clusters after each sweep, on the
+        calling thread.
 
     Returns
     -------
     list of lists
-        The draws of each chain, as many of each. A run that is stopped by Ctrl-C returns what it
-        has, with a warning, unless that is nothing.
+        The draws of each chain, equally many of each. A run interrupted by Ctrl-C returns the draws
+        so far, with a warning; without any draws KeyboardInterrupt is raised.
     """
     runs = [_Run(chain, schedule) for chain in chains]
     n_threads = min(count_threads(n_jobs), len(runs))
@@ -146,7 +148,7 @@ def run_chains(
 
 
 def _advance_all(pool: ThreadPoolExecutor, runs: Sequence[_Run], end: int, on_pass: OnPass) -> None:
-    """Let all chains come to the same number of sweeps."""
+    """Advance all chains to ``end`` sweeps."""
     waiting: dict[Future, _Run] = {pool.submit(run.advance, end): run for run in runs}
     try:
         while waiting:
@@ -159,11 +161,11 @@ def _advance_all(pool: ThreadPoolExecutor, runs: Sequence[_Run], end: int, on_pa
     finally:
         for future in waiting:
             future.cancel()
-        wait(waiting)  # a chain that is in the middle of a sweep
+        wait(waiting)  # a chain in the middle of a sweep finishes its turn
 
 
 def _draws_so_far(runs: Sequence[_Run], stopped: KeyboardInterrupt) -> list[list[Any]]:
-    """Return as many draws of each chain that has any, or let the interruption through."""
+    """Return equally many draws of each chain that has any, or raise the interruption again."""
     fewest = min(run.n_done for run in runs)
     kept = [draws for run in runs if (draws := run.draws(run.n_done))]
     if not kept:

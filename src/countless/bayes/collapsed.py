@@ -1,14 +1,14 @@
-"""Partitions moved given the data, parameters of clusters integrated out.
+"""Collapsed Gibbs sampling of partitions: parameters of clusters are integrated out.
 
-The state is a partition with the statistics of its clusters. A sweep draws the cluster of each row
-given those of all others, with weight f(s + 1) / f(s) p(x | rows of the cluster) for a cluster of s
-others, f as in `countless.priors`, and f(1) h(k) p(x) for a new one (Murphy's algorithm 25.1,
-Neal's algorithm 3).
+The state is a partition with the sufficient statistics of its clusters. A sweep draws the cluster
+of each row given those of all others, with weight f(s + 1) / f(s) p(x | rows of the cluster) for a
+cluster of s others, f as in `countless.priors`, and f(1) h(k) p(x) for a new one (Murphy's
+algorithm 25.1, Neal's algorithm 3).
 
-Most rows stay where they are for good; where clusters overlap they come and go, and there a chain
-takes its time. So a sweep may visit such rows several times: which they are it learns while the
-chain settles, and then it is fixed, as it must be for the posterior to stay as it is. Rows that
-seldom go count as well: many of them hold a border between two clusters where it is.
+Most rows never change their cluster; rows between overlapping clusters do, and there a chain mixes
+slowly. So a sweep may scan such ambiguous rows several times. They are determined during the
+warm-up of the chain; afterwards the scan order is fixed, which leaves the posterior invariant. Rows
+that move seldom are included: together they keep the boundary between two clusters in place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from countless.models.protocol import ClusterModel
 from countless.priors import Tables
 
 NO_TARGET = np.empty(0, dtype=np.int32)
-NOTHING = np.empty(0)  # no cluster may open; no odds are asked for
-# Rows that are in their second likeliest cluster with such odds are restless, and are visited so
-# many times more; but these visits are at most so many times the rows.
+NOTHING = np.empty(0)  # no cluster may open; odds are not recorded
+# A row is ambiguous if the mean odds of its second most probable cluster exceed the first number.
+# It is scanned MORE_VISITS more times in each sweep; the extra scans of all rows together are at
+# most MOST_MORE times the number of rows.
 RESTLESS, MORE_VISITS, MOST_MORE = 0.005, 6, 2
 
 
 class Partition(NamedTuple):
-    """Rows in clusters, each of which has some."""
+    """A partition of the rows into nonempty clusters."""
 
     labels: np.ndarray  # (n_rows,) int32
     sizes: np.ndarray  # (n_clusters,) int64
@@ -37,7 +38,7 @@ class Partition(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What partitions are moved in: their rows, what clusters look like, and their prior."""
+    """The target of the moves of a partition: rows, component model, and the prior's weights."""
 
     model: ClusterModel
     rows: np.ndarray  # (n_rows, n_features), as the model takes them
@@ -46,14 +47,14 @@ class Setting(NamedTuple):
 
 
 class Visits:
-    """The rows that a sweep visits: all of them, and then the restless ones again.
+    """The scan order of a sweep: all rows, then extra scans of the ambiguous ones.
 
     Parameters
     ----------
     n_rows : int
-        How many rows there are.
+        Number of rows.
     n_settling : int
-        How many sweeps the chain settles; in the second half of them one looks.
+        Number of warm-up sweeps; in their second half the odds of the rows are recorded.
     """
 
     def __init__(self, n_rows: int, n_settling: int) -> None:
@@ -63,11 +64,14 @@ class Visits:
 
     @property
     def looks(self) -> bool:
-        """Whether the next sweep is one in which one looks."""
+        """Whether the next sweep records the odds of the rows."""
         return self._n_settling // 2 <= self._n_swept < self._n_settling
 
     def note(self, log_odds: np.ndarray) -> None:
-        """Learn the log odds of the second likeliest cluster of each row, where one looks."""
+        """Record the log odds of each row's second most probable cluster during warm-up.
+
+        The last warm-up sweep fixes the scan order.
+        """
         if self.looks:
             self._odds += np.exp(log_odds)
         self._n_swept += 1
@@ -79,7 +83,7 @@ class Visits:
 
 
 def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
-    """Return the partition of labels 0, 1, ..., all of which occur."""
+    """Return the partition given by labels 0, 1, ..., all of which occur."""
     labels = np.array(labels, dtype=np.int32)
     return Partition(labels, np.bincount(labels), model.statistics(rows, labels))
 
@@ -87,7 +91,7 @@ def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> P
 def collapsed_sweep(
     partition: Partition, setting: Setting, visits: Visits | None = None
 ) -> Partition:
-    """Draw the cluster of each row in turn, given all others; of some of them several times."""
+    """Draw the cluster of each row in turn, given all others; ambiguous rows several times."""
     model, rows, tables, random = setting
     labels = partition.labels.copy()
     order = np.arange(len(rows)) if visits is None else visits.order
@@ -108,7 +112,7 @@ def collapsed_sweep(
 
 
 def without_gaps(labels: np.ndarray, sizes: np.ndarray, statistics: np.ndarray) -> Partition:
-    """Return the clusters that have rows, in their order."""
+    """Drop empty clusters and renumber the others in their order."""
     used = sizes > 0
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
     return Partition(number[labels], sizes[used], statistics[used])

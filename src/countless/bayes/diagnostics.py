@@ -1,7 +1,7 @@
-"""Do the chains agree, and how much do their draws tell: split R-hat and effective size, by ArviZ.
+"""Convergence diagnostics of chains: split R-hat and effective sample size, by ArviZ.
 
-R-hat compares the spread within chains with that of all draws [1]_. ``arviz-stats`` needs numpy and
-SciPy only, so that no fit goes without these checks.
+R-hat compares the variance within chains with that of all draws [1]_. ``arviz-stats`` needs only
+numpy and SciPy, so that these diagnostics are always available.
 
 References
 ----------
@@ -15,19 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Fewer draws than these in a chain cannot be split into halves with a variance.
+# Least number of draws of a chain: each of its halves must have a variance.
 FEWEST = 4
 
 
 class Diagnostic(NamedTuple):
-    """What the draws of one number say of their chains."""
+    """Convergence diagnostics of one scalar."""
 
     r_hat: float  # 1 where chains agree; NaN for one chain, or fewer than four draws
-    effective_size: float  # independent draws that would tell as much of the middle
+    effective_size: float  # bulk effective sample size
 
 
 def diagnose(draws: np.ndarray) -> Diagnostic:
-    """Return split R-hat and bulk effective size of one number, (n_chains, n_draws).
+    """Return split R-hat and bulk effective sample size of one scalar, (n_chains, n_draws).
 
     Examples
     --------
@@ -41,11 +41,11 @@ def diagnose(draws: np.ndarray) -> Diagnostic:
     n_chains, n_draws = draws.shape
     if n_draws < FEWEST:
         return Diagnostic(np.nan, np.nan)
-    if np.all(draws == draws[:, :1]):  # no variance within chains: they agree at once or never
+    if np.all(draws == draws[:, :1]):  # no variance within chains
         agreed = bool(np.all(draws == draws[0, 0]))
         r_hat = np.nan if n_chains == 1 else 1.0 if agreed else np.inf
         return Diagnostic(r_hat, float(draws.size if agreed else n_chains))
-    with np.errstate(divide="ignore", invalid="ignore"):  # halves that do not vary: infinite
+    with np.errstate(divide="ignore", invalid="ignore"):  # constant halves: infinite
         size = float(array_stats.ess(draws, chain_axis=0, draw_axis=1))
         r_hat = array_stats.rhat(draws, chain_axis=0, draw_axis=1) if n_chains > 1 else np.nan
     return Diagnostic(float(r_hat), size)

@@ -1,4 +1,4 @@
-"""Draws of partitions in one form: clusters numbered alike, rows that nothing tells apart."""
+"""Canonical form of drawn partitions: numbering by first appearance, and groups of equal rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def number_alike(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def collapse(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Make one item of the rows that have the same label in every draw, (n_draws, n_rows).
+    """Group the rows that have the same label in every draw into items; (n_draws, n_rows).
 
     Returns
     -------
@@ -46,7 +46,7 @@ def collapse(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     random = np.random.default_rng(0)
     mixed = np.empty(draws.shape[1], dtype=np.uint64)
-    while True:  # numbers of different rows are equal about once in 10^6 tables of 10^5 rows
+    while True:  # hashes of different rows collide about once in 10^6 tables of 10^5 rows
         factors = random.integers(2**63, size=len(draws), dtype=np.uint64) * np.uint64(2)
         mix_profiles(draws, factors + np.uint64(1), mixed)
         _, first, item_of = np.unique(mixed, return_index=True, return_inverse=True)
@@ -72,7 +72,7 @@ def equal_keys(keys: Iterable[bytes]) -> np.ndarray:
 
 
 def by_majority(labels: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """Give rows of the same number the label that most of them have.
+    """Give rows with the same number their majority label.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One Markov chain over partitions, with the parameters of their prior and of the model."""
+"""One Markov chain over partitions, parameters of their prior and hyperparameters of the model."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ SWEEPS: dict[str, Callable[..., Partition]] = {
     "collapsed": collapsed_sweep,
     "uncollapsed": uncollapsed_sweep,
 }
-# Statistics follow rows that come and go; after so many sweeps they are summed afresh.
+# Statistics are updated as rows move; this often they are summed again, against rounding errors.
 SWEEPS_BEFORE_REFRESH = 100
-# Splits and merges that are tried after each sweep: more where they cost little, as clusters are
-# known by few numbers.
+# Split-merge proposals after each sweep: more where sufficient statistics have few entries, as a
+# proposal then costs little. NUMBERS_TRIED is the number of entries per sweep.
 FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 90, 540
-# Of these so many are never given up half way: one, and one more for so many numbers, as clusters
-# that are known by many look hopeless until they have rows enough.
+# Of these the number without early rejection: one, and one more for each NUMBERS_PER_WHOLE entries
+# of the statistics. Clusters with many parameters look improbable until they have enough rows.
 NUMBERS_PER_WHOLE, MOST_WHOLE = 8, 8
-# A chain settles for so many sweeps, if so many are forgotten, and tries these as well meanwhile.
+# Warm-up sweeps, at most as many as are discarded, and the extra moves (`settle`) in each of them.
 SETTLING, SETTLING_TRIES = 20, 8
 
 
 class Draw(NamedTuple):
-    """What is kept of a state."""
+    """One posterior draw: the stored part of a chain's state."""
 
-    labels: np.ndarray  # (n_rows,), in the smallest type that holds them
+    labels: np.ndarray  # (n_rows,), of the smallest sufficient integer type
     log_joint: float
-    prior: PartitionPrior  # all parameters numbers
+    prior: PartitionPrior  # with numeric parameters
     hyper: np.ndarray  # (n_hyper,), of the model
 
 
 class PartitionChain:
-    """A chain that starts from given labels.
+    """A Markov chain that starts from given labels.
 
     Parameters
     ----------
     model : BoundModel
-        What a cluster looks like.
+        Component model of a cluster.
     prior : PartitionPrior
-        Of the partition; parameters that are distributions are drawn, too.
+        Prior of the partition; parameters given as distributions are sampled, too.
     rows : ndarray of shape (n_rows, n_features)
-        As ``model.rows`` makes them.
+        As returned by ``model.rows``.
     labels : ndarray of int of shape (n_rows,)
-        The clusters to start from, 0, 1, ...
+        Initial clusters, 0, 1, ...
     random : numpy.random.Generator
-        Where all draws come from.
+        Source of all random numbers.
     sampler : {'collapsed', 'uncollapsed'}
         Whether a sweep integrates the parameters of clusters out or draws them.
     split_merge : bool
-        Whether splits and merges are tried after each sweep.
+        Whether split-merge proposals are made after each sweep.
     sample_hyper : bool
-        Whether hyperparameters of the model that were not given are drawn.
+        Whether hyperparameters of the model that were not given are sampled.
     n_forgotten : int
-        Of how many sweeps nothing is kept. In the first of them the chain only looks for where it
-        belongs: see `settle` and `Visits`.
+        Length of the burn-in. Its first sweeps are warm-up sweeps, with moves that do not leave the
+        posterior invariant: see `settle` and `Visits`.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class PartitionChain:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters have rows."""
+        """Number of nonempty clusters."""
         return len(self.partition.sizes)
 
     @property
     def setting(self) -> Setting:
-        """What the partition is moved in now."""
+        """The target of the moves of the partition, given the present parameters."""
         return Setting(self.model, self.rows, self.tables, self.random)
 
     def sweep(self) -> None:
-        """Move the partition, the parameters of its prior, and hyperparameters of the model."""
+        """Update the partition, the parameters of its prior, and the model's hyperparameters."""
         self.move_partition()
         if self.believed.believed:
             sizes = self.partition.sizes
@@ -112,7 +112,7 @@ class PartitionChain:
             self.move_hyper()
 
     def move_partition(self) -> None:
-        """Draw the cluster of each row in turn, then try splits and merges."""
+        """Draw the cluster of each row in turn, then make split-merge proposals."""
         self.n_swept += 1
         if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self.partition = partition_of(self.model, self.rows, self.partition.labels)
@@ -125,18 +125,18 @@ class PartitionChain:
             self.partition = split_and_merge(self.partition, setting, *tries)
 
     def move_hyper(self) -> None:
-        """Move some hyperparameters of the model, given the clusters."""
+        """Sample some hyperparameters of the model, given the clusters."""
         self.model = move_hyper(self.model, self.partition.statistics, self._free, self.random)
 
     def log_joint(self) -> float:
-        """Return the log density of the rows, the partition and all parameters that are drawn.
+        """Return the log joint density of rows, partition and all sampled parameters.
 
-        The normalising constant of a prior without parameters to draw may be left out.
+        The normalizing constant of a prior without sampled parameters may be omitted.
         """
         return log_joint(self.model, self.believed, self.prior, self.partition)
 
     def record(self) -> Draw:
-        """Return what is kept of the present state."""
+        """Return the present state as a draw."""
         kind = np.min_scalar_type(self.n_clusters - 1)
         labels = self.partition.labels.astype(kind)
         return Draw(labels, self.log_joint(), self.prior, self.model.hyper.value)
@@ -149,14 +149,14 @@ class PartitionChain:
 def log_joint(
     model: BoundModel, given: PartitionPrior, prior: PartitionPrior, partition: Partition
 ) -> float:
-    """Return the log density of rows, partition, hyperparameters and free parameters of the prior.
+    """Return the log joint density of rows, partition, hyperparameters and the prior's parameters.
 
-    ``given`` has the distributions of those that are free, and ``prior`` their present values. The
-    normalising constant of a prior without free parameters may be left out.
+    ``given`` has the distributions of the free parameters, and ``prior`` their present values. The
+    normalizing constant of a prior without free parameters may be omitted.
     """
     total = float(model.log_marginal(partition.statistics).sum())
     total += prior.log_weight(partition.sizes)
-    if prior.consistent:  # others take long over a number that never changes
+    if prior.consistent:  # for others it is expensive, and constant
         total -= prior.log_normalizer(int(partition.sizes.sum()))
     total += given.log_prob_parameters(prior)
     return total + model.hyper.log_prior(model.hyper.value)
@@ -165,7 +165,7 @@ def log_joint(
 def move_hyper(
     model: BoundModel, statistics: np.ndarray, free: np.ndarray, random: np.random.Generator
 ) -> BoundModel:
-    """Return the model after a move of some of its free hyperparameters, given the clusters."""
+    """Return the model after sampling some of its free hyperparameters, given the clusters."""
     at_once = model.moved_at_once
     if at_once is not None and len(free) > at_once:
         free = random.choice(free, at_once, replace=False)

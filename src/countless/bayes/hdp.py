@@ -1,9 +1,9 @@
-"""The hierarchical Dirichlet process mixture: several data sets that share clusters, and how sure.
+"""The hierarchical Dirichlet process mixture: the posterior of clusters that data sets share.
 
-There are clusters with shared weights, ``b ~ GEM(gamma)``. Each data set has weights of its own
-about those, ``p ~ DP(alpha, b)``, by which its rows choose clusters; the rows of a cluster follow a
-component model, whichever data set they are in (Teh, Jordan, Beal and Blei, "Hierarchical Dirichlet
-processes", JASA 101, 2006). Markov chains draw from the posterior of the clusters of rows.
+Clusters have shared weights, ``b ~ GEM(gamma)``. Each data set has its own mixture weights,
+``p ~ DP(alpha, b)``; the rows of a cluster follow one component model in all data sets (Teh,
+Jordan, Beal and Blei, "Hierarchical Dirichlet processes", JASA 101, 2006). Markov chains sample the
+posterior of the clusters of rows.
 """
 
 from __future__ import annotations
@@ -38,81 +38,84 @@ from countless.priors.hyper import as_generator, check_positive
 
 
 class HDPMixture(SampledMixture):
-    """Draw clusterings of several data sets that share clusters, from their posterior.
+    """Sample the posterior of a mixture model whose clusters are shared by several data sets.
 
-    A row's label is its global cluster. Each data set uses some of the global clusters; its rows at
+    A row's label is its global cluster. Each data set uses some of the global clusters; its rows in
     one of them are a local cluster.
 
     Parameters
     ----------
     model : str or Model, default='gaussian'
-        What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
+        Component model of a cluster: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
         'poisson', 'multinomial' or 'columns', or one of `countless.models`.
     alpha : float or Gamma, default=None
-        How near the weights of data sets are to the shared ones: large where all data sets are
-        alike. None is the prior ``Gamma(1, 1)``; under a prior it is drawn, too.
+        Concentration of the weights of data sets about the shared weights: large where all data
+        sets have similar weights. None is the prior ``Gamma(1, 1)``; under a prior it is sampled,
+        too.
     gamma : float or Gamma, default=None
-        How many clusters there tend to be in all data sets together; None as for ``alpha``.
+        Concentration of the shared weights: the larger, the more global clusters are expected. None
+        as for ``alpha``.
     split_merge : bool, default=True
-        Whether splits and merges of global clusters are tried after each sweep. Without them a
-        chain may never leave where it started.
+        Whether split-merge proposals (Metropolis-Hastings) for global clusters are made after each
+        sweep. Without them a chain may never leave its initial mode.
     sample_hyper : bool, default=True
-        Whether hyperparameters that the model has set from the data are drawn, too.
+        Whether hyperparameters that the model has set from the data are sampled, too.
     init : {'one', 'hdp-means'} or array-like of shape (n_samples,), default='one'
-        Where chains start: all rows in one cluster, the global clusters of `HDPMeans`, or a label
-        for each row.
+        Initial partition of the chains: all rows in one cluster, the global clusters of `HDPMeans`,
+        or a label for each row.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
-        Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
-        means it (asked after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; one chain, which has
-        none to agree with, makes 200.
+        Number of sweeps of each chain, burn-in included. With 'auto' chains run until they agree,
+        as defined by ``converged_`` (tested after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; a
+        single chain makes 200.
     burn_in : int, default=None
-        How many of the first are forgotten; by default half of all that were made.
+        Number of first sweeps that are discarded; by default half of those made.
     thin : int, default=1
-        After these, one sweep in so many is kept.
+        Every ``thin``-th sweep after burn-in is kept.
     loss : {'vi', 'binder'}, default='vi'
-        What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
+        The loss whose posterior expectation ``labels_`` minimises: variation of information, or
+        Binder's loss.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
-        Threads for chains, as in scikit-learn; the draws do not depend on them.
+        Number of threads for chains, as in scikit-learn; the draws do not depend on it.
 
     Attributes
     ----------
     posterior_ : Posterior
         The draws: ``labels`` (n_chains, n_draws, n_samples) of global clusters, ``n_clusters``,
-        ``log_joint``, ``similarity()``, ``diagnostics()`` and more; ``parameters`` holds ``alpha``
-        and ``gamma``.
+        ``log_joint``, ``similarity()``, ``diagnostics()`` and more; ``parameters`` contains
+        ``alpha`` and ``gamma``.
     labels_ : ndarray of shape (n_samples,)
-        The global cluster of each row, in the partition that is expected to be nearest to the
-        truth; numbered by first appearance.
+        The global cluster of each row, in the partition of least posterior expected loss; numbered
+        by first appearance.
     n_clusters_ : int
-        How many global clusters that has; ``posterior_.n_clusters_interval()`` says how sure that
-        is.
+        Number of global clusters of ``labels_``; ``posterior_.n_clusters_interval()`` is a credible
+        interval.
     local_labels_ : ndarray of shape (n_samples,)
         The local cluster of each row inside its data set, numbered by first appearance there.
     groups_ : ndarray of shape (n_groups,)
         The data sets, in order of first appearance.
     n_local_clusters_ : ndarray of shape (n_groups,)
-        How many global clusters each data set uses in ``labels_``.
+        Number of global clusters that each data set uses in ``labels_``.
     group_clusters_ : ndarray of bool of shape (n_groups, n_clusters)
-        Which ones.
+        Whether each data set uses each global cluster.
     group_weights_ : ndarray of shape (n_groups, n_clusters)
-        How probable it is that the next row of a data set belongs to each cluster, given
-        ``labels_``; what is left of 1 belongs to clusters that have no rows.
+        Predictive probability that the next row of a data set belongs to each cluster, given
+        ``labels_``; the remainder to 1 is that of new clusters.
     weights_ : ndarray of shape (n_clusters,)
-        The same for a data set that has no rows yet: the shared weights.
+        The same for a data set without rows: the shared weights.
     n_iter_ : int
         Sweeps of each chain.
     converged_ : bool
         Whether chains agree: no R-hat of the number of clusters, the log joint density or a
-        concentration is above 1.1. One chain has nothing to disagree with.
+        concentration is above 1.1. Always True for one chain.
     model_ : BoundModel
         The model with the hyperparameters of the draw of highest joint density.
     n_features_in_ : int
 
     See Also
     --------
-    HDPMeans : The hard limit: fast, one answer.
+    HDPMeans : The small-variance limit: fast, one partition.
     DPMixture : The same for one data set.
 
     Examples
@@ -163,18 +166,18 @@ class HDPMixture(SampledMixture):
 
     @with_callbacks
     def fit(self, X, y=None, groups=None):
-        """Draw clusterings of the rows of X.
+        """Sample partitions of the rows of X.
 
-        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+        Ctrl-C stops the chains; the draws so far, if there are any, are kept, with a warning.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            What the model takes: numbers for 'gaussian', anything for 'columns'. Models of columns
-            take gaps (NaN).
+            As the model requires: numbers for 'gaussian', any types for 'columns'. Models of
+            columns accept missing values (NaN).
         y : ignored
         groups : array-like of shape (n_samples,), optional
-            The data set of each row, by labels of any kind. None is one data set.
+            The data set of each row, as labels of any type. None is a single data set.
 
         Returns
         -------
@@ -196,18 +199,18 @@ class HDPMixture(SampledMixture):
         return self
 
     def fit_predict(self, X, y=None, groups=None):
-        """Draw clusterings of the rows of X and return the global cluster of each."""
+        """Sample partitions of the rows of X and return ``labels_``, their global clusters."""
         return self.fit(X, groups=groups).labels_
 
     def predict(self, X, groups=None):
-        """Return the likeliest of the clusters of ``labels_`` for each row of X.
+        """Return the most probable cluster of ``labels_`` for each row of X.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
         groups : array-like of shape (n_samples,), optional
-            The data set of each row. One that was not fitted has the shared weights. None is the
-            one data set of a fit without groups, and otherwise one that was not fitted.
+            The data set of each row. A data set that was not fitted has the shared weights. None
+            is the single data set of a fit without groups, and otherwise one that was not fitted.
 
         Returns
         -------
@@ -218,8 +221,8 @@ class HDPMixture(SampledMixture):
     def predict_proba(self, X, groups=None):
         """Return the probability of each cluster of ``labels_``, (n_samples, n_clusters).
 
-        It is taken as given that a row belongs to one of them; `score_samples` tells of rows that
-        may not. ``groups`` as for `predict`.
+        The probabilities are conditional on a row being in one of them; a low `score_samples`
+        shows rows that may not be. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
         chances = by_group(log_chances, self.model_, rows, place, self._mixtures()[:1])
@@ -228,9 +231,8 @@ class HDPMixture(SampledMixture):
     def score_samples(self, X, groups=None):
         """Return the log of the posterior predictive density of each row of X.
 
-        The mean over up to 32 draws, evenly spaced, of the mixture that each of them is for the
-        row's data set; a row may belong to a cluster that has not been seen. ``groups`` as for
-        `predict`.
+        The density is the mean of the mixture densities of up to 32 draws, evenly spaced, for the
+        row's data set. Each includes a component for a new cluster. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
         return by_group(log_densities, self.model_, rows, place, self._mixtures()[1:])
@@ -240,13 +242,13 @@ class HDPMixture(SampledMixture):
         return float(self.score_samples(X, groups).mean())
 
     def sample(self, n_samples=1, group=None, random_state=None):
-        """Draw rows from the posterior predictive density.
+        """Draw rows from the posterior predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
         group : label, default=None
-            The data set that they are rows of, as for `predict`.
+            Their data set, as for `predict`.
         random_state : int, RandomState instance or None, default=None
 
         Returns
@@ -269,7 +271,7 @@ class HDPMixture(SampledMixture):
         return self._check_schedule(may_be_auto=True), believed
 
     def _first_labels(self, rows: np.ndarray, groups: Groups, seed: int) -> np.ndarray:
-        """Return the clusters to start from."""
+        """Return the initial labels of the chains."""
         if not isinstance(self.init, str) or self.init == "one":
             return first_labels(self.init, rows, seed, self.n_jobs)
         if self.init != "hdp-means":
@@ -321,7 +323,7 @@ class HDPMixture(SampledMixture):
         draws: list[list[SharedDraw]],
         random: np.random.Generator,
     ) -> None:
-        """Keep the draws, and what follows from them."""
+        """Set the fitted attributes from the draws."""
         self.posterior_ = posterior_of(draws, self.thin, concentrations_of)
         self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
         every = [draw for chain in draws for draw in chain]
@@ -337,7 +339,7 @@ class HDPMixture(SampledMixture):
         self._judge_chains()
 
     def _store_groups(self, groups: Groups, seating: Seating) -> None:
-        """Keep which data set uses which clusters of the point estimate."""
+        """Set the attributes that say which data set uses which clusters of ``labels_``."""
         self.n_clusters_ = seating.n_clusters
         self.groups_ = groups.names
         self.group_clusters_ = seating.counts > 0
@@ -345,14 +347,14 @@ class HDPMixture(SampledMixture):
         self.local_labels_, self.n_local_clusters_ = number_inside(groups.number, cell)
 
     def _rows(self, X, groups) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows as the model takes them, and the place of each one's data set."""
+        """Return rows as the model requires them, and the index of each row's data set."""
         check_is_fitted(self, "model_")
         table = check_table(self, X, as_model(self.model), reset=False)
         rows = self.model_.rows(table)
         return rows, self._places(groups, len(rows))
 
     def _places(self, groups, n_rows: int) -> np.ndarray:
-        """Return the place of each row's data set among the fitted ones; the last is any other."""
+        """Return the index of each row's data set among the fitted; unknown ones are the last."""
         place = {name: at for at, name in enumerate(self.groups_.tolist())}
         if groups is None and len(place) > 1:
             return np.full(n_rows, len(place))
@@ -362,7 +364,7 @@ class HDPMixture(SampledMixture):
 
 
 def _mixture(model: BoundModel, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Mixture:
-    """Return what a draw says of one more row of each group."""
+    """Return a draw's predictive mixtures of one more row of each group."""
     counts = count_cells(groups.number, draw.labels, groups.n_groups)
     statistics = model.statistics(rows, draw.labels, counts.shape[1])
     return shared_mixture(statistics, shares(counts, draw.weights, draw.at.alpha), draw.hyper)

@@ -1,4 +1,4 @@
-"""One Markov chain over clusters that groups share, with the concentrations and the model's own."""
+"""One Markov chain of the HDP mixture: shared clusters, concentrations and hyperparameters."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from countless.bayes.hdp_seating import (
 from countless.bayes.hdp_split_merge import split_and_merge
 from countless.models import BoundModel
 
-# Clusters of a few groups come and go slowly, by moves that cost less than the others of a sweep:
-# these are made so many times, with local clusters of so many rows of each group.
+# Which groups use a cluster mixes slowly. The moves that change it cost less than the others of a
+# sweep: they are made N_PASSES times, with N_VISITS local clusters of each group.
 N_PASSES, N_VISITS = 3, 2
-# Splits and merges that are tried after each sweep: more of them while a chain finds its way.
+# Split-merge proposals after each sweep: EARLY_TRIES in the first EARLY_SWEEPS, then N_TRIES.
 N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
 
 
 class SharedDraw(NamedTuple):
-    """What is kept of a state."""
+    """One posterior draw: the stored part of a chain's state."""
 
-    labels: np.ndarray  # (n_rows,), in the smallest type that holds them
+    labels: np.ndarray  # (n_rows,), of the smallest sufficient integer type
     log_joint: float
-    weights: np.ndarray  # (n_clusters + 1,); the last is that of all clusters without rows
+    weights: np.ndarray  # (n_clusters + 1,); the last is that of all empty clusters
     at: Concentrations
     hyper: np.ndarray  # (n_hyper,), of the model
 
 
 class SharedChain:
-    """A chain that starts from given labels.
+    """A Markov chain that starts from given labels.
 
     Parameters
     ----------
     model : BoundModel
-        What a cluster looks like.
+        Component model of a cluster.
     believed : Believed
-        Both concentrations, or their priors; those are drawn, too.
+        Both concentrations; those given as priors are sampled, too.
     rows : ndarray of shape (n_rows, n_features)
-        As ``model.rows`` makes them.
+        As returned by ``model.rows``.
     group : ndarray of int32 of shape (n_rows,)
         The group of each row, 0, 1, ..., all of which occur.
     labels : ndarray of int of shape (n_rows,)
-        The clusters to start from, 0, 1, ...
+        Initial clusters, 0, 1, ...
     random : numpy.random.Generator
-        Where all draws come from.
+        Source of all random numbers.
     split_merge : bool
-        Whether splits and merges are tried after each sweep.
+        Whether split-merge proposals are made after each sweep.
     sample_hyper : bool
-        Whether hyperparameters of the model that were not given are drawn.
+        Whether hyperparameters of the model that were not given are sampled.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class SharedChain:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters have rows."""
+        """Number of nonempty clusters."""
         return self.seating.n_clusters
 
     def sweep(self) -> None:
-        """Move rows, clusters, their weights, both concentrations and hyperparameters."""
+        """Update the clusters of rows, weights, both concentrations and hyperparameters."""
         self.n_swept += 1
         if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self._sum_afresh()
@@ -107,13 +107,13 @@ class SharedChain:
         )
 
     def move_local_clusters(self, n_visits: int) -> None:
-        """Draw the clusters of local clusters, those of so many rows of each group."""
+        """Draw the global cluster of ``n_visits`` local clusters of each group."""
         self.seating = move_local_clusters(
             self.seating, self.model, self.rows, self.group, self.at, self.random, n_visits
         )
 
     def split_and_merge(self, n_tries: int) -> None:
-        """Try so many splits and merges."""
+        """Make ``n_tries`` split-merge proposals."""
         self.seating = split_and_merge(
             self.seating, self.model, self.rows, self.group, self.at, self.random, n_tries
         )
@@ -123,13 +123,13 @@ class SharedChain:
         self.seating, self.at = draw_shared(self.seating, self.believed, self.at, self.random)
 
     def move_hyper(self) -> None:
-        """Move some hyperparameters of the model, given the clusters."""
+        """Sample some hyperparameters of the model, given the clusters."""
         self.model = move_hyper(self.model, self.seating.statistics, self._free, self.random)
 
     def log_joint(self) -> float:
-        """Return the log density of rows, clusters, weights and all parameters that are drawn.
+        """Return the log joint density of rows, clusters, weights and all sampled parameters.
 
-        Weights are measured by the logs of their ratios, in which their density has no poles.
+        The density of the weights is that of their log ratios, which is bounded.
         """
         total = float(self.model.log_marginal(self.seating.statistics).sum())
         total += np.log(self.seating.weights).sum()
@@ -137,7 +137,7 @@ class SharedChain:
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 
     def record(self) -> SharedDraw:
-        """Return what is kept of the present state."""
+        """Return the present state as a draw."""
         labels = self.seating.labels.astype(np.min_scalar_type(self.n_clusters - 1))
         weights = self.seating.weights
         return SharedDraw(labels, self.log_joint(), weights, self.at, self.model.hyper.value)

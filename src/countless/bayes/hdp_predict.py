@@ -1,8 +1,8 @@
-"""What shared clusters say of new rows, of groups that were there and of others.
+"""Predictive densities of the HDP mixture, for rows of fitted groups and of new ones.
 
-Given clusters and their weights b, the next row of a group with n rows is at a cluster that has c
-of them with probability ``(c + alpha b) / (n + alpha)``, and at a new one with that of what the
-weights leave. The rows of a group that was not there have the weights themselves.
+Given clusters and their weights b, the next row of a group with n rows is in a cluster that has c
+of them with probability ``(c + alpha b) / (n + alpha)``, and in a new cluster with the same formula
+for c = 0 and the remaining weight. For a new group the probabilities are the weights themselves.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from countless.bayes.hdp_seating import Believed, Concentrations, Seating, draw_
 from countless.bayes.predictive import BLOCK, Mixture, log_weighted
 from countless.models import BoundModel
 
-# Draws of the weights that those of given clusters are averaged over.
+# Draws of the weights that expected shares are averaged over, after as many of burn-in.
 N_WEIGHTS = 100
 
 
 def shares(counts: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
-    """Return where the next row of each group is, (n_groups + 1, n_clusters + 1).
+    """Return the predictive cluster probabilities of each group, (n_groups + 1, n_clusters + 1).
 
-    The last group is any that was not there, the last cluster any that has no rows.
+    The last group is a new one, the last cluster a new one.
     """
     sizes = counts.sum(axis=1, keepdims=True)
     known = (np.pad(counts, ((0, 0), (0, 1))) + alpha * weights) / (sizes + alpha)
@@ -32,7 +32,7 @@ def shares(counts: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
 def mean_shares(
     seating: Seating, believed: Believed, at: Concentrations, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the expected `shares` given the clusters of rows, weights and concentrations drawn."""
+    """Return the expected `shares` given the clusters of rows, over weights and concentrations."""
     total = np.zeros((len(seating.counts) + 1, seating.n_clusters + 1))
     for step in range(2 * N_WEIGHTS):
         seating, at = draw_shared(seating, believed, at, random)
@@ -42,14 +42,14 @@ def mean_shares(
 
 
 def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray) -> Mixture:
-    """Return clusters with the log weights of groups, (n_clusters + 1, n_groups + 1)."""
+    """Return a mixture with log weights for each group, (n_clusters + 1, n_groups + 1)."""
     extended = np.concatenate([statistics, np.zeros((1, statistics.shape[1]))])
-    with np.errstate(divide="ignore"):  # a tiny weight of a tiny concentration is none
+    with np.errstate(divide="ignore"):  # weights may underflow to 0
         return Mixture(extended, np.log(share.T), hyper)
 
 
 def log_chances(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
-    """Return the log of weight times density of each cluster that has rows."""
+    """Return the log of weight times density of each nonempty cluster."""
     [only] = mixtures
     return log_weighted(model, rows, only)[:, :-1]
 
@@ -61,7 +61,10 @@ def by_group(
     place: np.ndarray,
     mixtures: Sequence[Mixture],
 ) -> np.ndarray:
-    """Return the answer for each row, whose group has this place among the weights."""
+    """Evaluate a function of mixtures in blocks of rows, with the weights of each row's group.
+
+    ``place`` is the index of the group of each row.
+    """
     answers = []
     for start in range(0, len(rows), BLOCK):
         block = slice(start, start + BLOCK)

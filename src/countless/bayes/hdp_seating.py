@@ -1,17 +1,16 @@
-"""Rows of several groups at clusters that all groups share, moved given the data.
+"""The state of the HDP mixture, and its Gibbs moves: clusters of rows and shared weights.
 
 The state is the cluster of each row and the weight of each cluster; parameters of clusters and the
-weights that each group gives them are integrated out. With K clusters of weights b, what they leave
-u, n(j, k) rows of group j at cluster k, and x^(n) for x (x + 1) ... (x + n - 1), its density is
+weights of clusters within groups are integrated out. With K clusters of weights b, the remaining
+weight u, n(j, k) rows of group j in cluster k, and the rising factorial x^(n), which is
+x (x + 1) ... (x + n - 1), its prior density is
 
     gamma^K u^(gamma - 1) / (b(1) ... b(K))
     * product over groups j of  (product over k of (alpha b(k))^(n(j, k))) / alpha^(n(j))
 
-before the data is seen.
-
-A sweep draws the cluster of each row given all others: direct assignment [1]_. Given the clusters,
-the numbers of tables of the Chinese restaurant franchise make the weights a Dirichlet draw and both
-concentrations gamma draws; they are forgotten afterwards.
+A sweep draws the cluster of each row given all others: direct assignment [1]_. Then the numbers of
+tables of the Chinese restaurant franchise are drawn as auxiliary variables. Given these, the
+weights are Dirichlet and both concentrations gamma distributed; afterwards they are discarded.
 
 References
 ----------
@@ -34,11 +33,11 @@ from countless.priors.hyper import Gamma, draw_concentration
 
 
 class Seating(NamedTuple):
-    """Rows at clusters, each of which has some."""
+    """A partition of the rows of all groups into nonempty clusters, with their weights."""
 
     labels: np.ndarray  # (n_rows,) int32
     counts: np.ndarray  # (n_groups, n_clusters) int64
-    weights: np.ndarray  # (n_clusters + 1,); the last is that of all clusters without rows
+    weights: np.ndarray  # (n_clusters + 1,); the last is that of all empty clusters
     statistics: np.ndarray  # (n_clusters, width)
 
     @property
@@ -51,32 +50,32 @@ class Seating(NamedTuple):
 
 
 class Concentrations(NamedTuple):
-    """How readily groups choose a cluster anew by the shared weights, and these a new cluster."""
+    """Concentrations: ``alpha`` of the weights within groups, ``gamma`` of the shared weights."""
 
     alpha: float
     gamma: float
 
 
 class Believed(NamedTuple):
-    """The concentrations, or gamma priors of them."""
+    """Prior specification: each concentration as a number or as its gamma prior."""
 
     alpha: float | Gamma
     gamma: float | Gamma
 
     def draw(self, random: np.random.Generator) -> Concentrations:
-        """Draw those that are not given."""
+        """Draw the concentrations that have a prior."""
         return Concentrations(
             *(value.draw(random) if isinstance(value, Gamma) else value for value in self)
         )
 
     def log_density(self, drawn: Concentrations) -> float:
-        """Return the log density of those that are not given."""
+        """Return the log prior density of the concentrations that have a prior."""
         pairs = zip(self, drawn, strict=True)
         return sum(value.log_density(at) for value, at in pairs if isinstance(value, Gamma))
 
 
 def count_cells(group: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
-    """Return how many rows of each group each cluster has, (n_groups, n_clusters)."""
+    """Return the number of rows of each group in each cluster, (n_groups, n_clusters)."""
     n_clusters = int(labels.max()) + 1
     cell = group.astype(np.int64) * n_clusters + labels
     return np.bincount(cell, minlength=n_groups * n_clusters).reshape(n_groups, n_clusters)
@@ -85,7 +84,7 @@ def count_cells(group: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndar
 def seating_of(
     model: BoundModel, rows: np.ndarray, group: np.ndarray, labels: np.ndarray, n_groups: int
 ) -> Seating:
-    """Return the seating of labels 0, 1, ..., all of which occur, with equal weights."""
+    """Return the state given by labels 0, 1, ..., all of which occur, with equal weights."""
     labels = np.array(labels, dtype=np.int32)
     statistics = model.statistics(rows, labels)
     weights = np.full(len(statistics) + 1, 1.0 / (len(statistics) + 1))
@@ -123,10 +122,11 @@ def move_local_clusters(
     random: np.random.Generator,
     n_visits: int,
 ) -> Seating:
-    """Draw the cluster of local clusters: those of so many rows of each group, given all others.
+    """Draw the global cluster of local clusters, given all others.
 
-    All rows of a group at one cluster go together, to one that has no row of their group. One by
-    one they would hardly ever leave each other.
+    The local clusters are those of ``n_visits`` random rows of each group. All rows of a group in
+    one global cluster move jointly, to a cluster without rows of their group. Moves of single rows
+    would hardly ever change the global cluster of them all.
     """
     sizes = seating.counts.sum(axis=1)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -147,7 +147,7 @@ def move_local_clusters(
 
 
 def _with_room(seating: Seating) -> Seating:
-    """Return a copy of a seating with slots for more clusters."""
+    """Return a copy of the state with empty slots for new clusters."""
     labels, counts, weights, statistics = seating
     added = len(statistics) + 6
     weights = np.concatenate([weights[:-1], np.zeros(added), weights[-1:]])
@@ -156,11 +156,11 @@ def _with_room(seating: Seating) -> Seating:
 
 
 def _without_empty(seating: Seating) -> Seating:
-    """Return a seating with its clusters that have no rows left out."""
+    """Drop empty clusters and renumber the others."""
     used = seating.counts.any(axis=0)
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
     weights = np.append(seating.weights[:-1][used], seating.weights[-1])
-    counts = np.compress(used, seating.counts, axis=1)  # C-ordered, which an index is not
+    counts = np.compress(used, seating.counts, axis=1)  # C order, unlike fancy indexing
     statistics = seating.statistics[used]
     return Seating(number[seating.labels], counts, weights, statistics)
 
@@ -183,12 +183,12 @@ def draw_shared(
 
 
 def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
-    """Return log of start (start + 1) ... (start + steps - 1)."""
+    """Return the log rising factorial, of start (start + 1) ... (start + steps - 1)."""
     return gammaln(start + steps) - gammaln(start)
 
 
 def log_seating(seating: Seating, at: Concentrations) -> float:
-    """Return the log density of a seating before the data."""
+    """Return the log prior density of the state."""
     (alpha, gamma), weights = at, seating.weights
     total = seating.n_clusters * np.log(gamma) + (gamma - 1.0) * np.log(weights[-1])
     total -= np.log(weights[:-1]).sum() + log_rising(alpha, seating.counts.sum(axis=1)).sum()

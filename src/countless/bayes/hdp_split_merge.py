@@ -1,10 +1,11 @@
-"""Clusters that groups share, split in two or joined, so that the posterior stays as it is.
+"""Split-merge moves of the HDP mixture: Metropolis-Hastings proposals for shared clusters.
 
 The moves are those of `countless.bayes.split_merge`, with the weights of clusters as part of the
-state: a cluster of weight w becomes two of weights s w and (1 - s) w, and two become one of the sum
-of their weights. Given how the rows are shared out, s is drawn from a beta distribution whose
-parameters are about how many tables the rows of either side would have. It has a density, and so
-has the sharing out, so that the acceptance ratio is exact; no tables are part of it.
+state: a cluster of weight w is split into two of weights s w and (1 - s) w, and a merge adds the
+weights. Given the allocation of the rows, s is drawn from a beta distribution whose parameters
+approximate the expected number of tables of each piece. The proposal densities of s and of the
+allocation are known, so that the acceptance ratio is exact and the posterior invariant; no tables
+are drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from countless.kernels.hdp_gibbs import sweep_groups
 from countless.kernels.split_merge import LAUNCH_SCANS
 from countless.models import BoundModel
 
-# A share of a weight is this far from 0 and from 1: its logarithm must be a number.
+# The share s of a weight is clipped this far from 0 and from 1, so that its logarithm is finite.
 LEAST_SHARE = 1e-12
 
 
@@ -33,9 +34,9 @@ class _Data(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """A cluster in two."""
+    """A cluster split into two pieces."""
 
-    side: np.ndarray  # (n_rows,) int32, 0 or 1 for its rows
+    side: np.ndarray  # (n_rows,) int32, 0 or 1 for rows of the cluster
     counts: np.ndarray  # (n_groups, 2)
     statistics: np.ndarray  # (2, width)
     log_proposed: float
@@ -50,7 +51,7 @@ def split_and_merge(
     random: np.random.Generator,
     n_tries: int,
 ) -> Seating:
-    """Propose so many splits and merges, and take those that are accepted."""
+    """Make ``n_tries`` split or merge proposals, and return the resulting state."""
     data = _Data(model, rows, group, at, random)
     marginals = model.log_marginal(seating.statistics)
     for _ in range(n_tries):
@@ -63,7 +64,7 @@ def split_and_merge(
 
 
 def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
-    """Propose to split the cluster of a row; return what it becomes, or None."""
+    """Propose to split the cluster of a random row; return the new state, None if rejected."""
     i = data.random.integers(len(data.rows))
     whole = old.labels[i]
     members = np.flatnonzero(old.labels == whole)
@@ -78,7 +79,7 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     own = data.model.log_marginal(pieces.statistics)
     joined = marginals[whole] - own.sum()
     gains = _gains(data, old, marginals, whole, pieces.statistics[0], own[0])
-    gains[whole] = joined  # in place of the cluster there would be the other piece
+    gains[whole] = joined  # after the split this slot has the other piece
     log_ratio = _log_apart(data, pieces.counts, weight, share) - joined - pieces.log_proposed
     log_ratio += 0.5 * joined - np.logaddexp.reduce(0.5 * gains)
     log_ratio += np.log((len(members) - 1) / pieces.counts[:, 1].sum())
@@ -96,7 +97,7 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
 
 
 def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
-    """Propose to join the cluster of a row and another one; return what they become, or None."""
+    """Propose to merge a random row's cluster with another; return the state, None if rejected."""
     if old.n_clusters == 1:
         return None
     i = data.random.integers(len(data.rows))
@@ -111,7 +112,7 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     share = np.clip(old.weights[a] / weight, LEAST_SHARE, 1.0 - LEAST_SHARE)
     log_ratio = gains[b] - _log_apart(data, counts, weight, share)
     log_ratio += np.log(sizes[1] / (sizes.sum() - 1)) - (0.5 * gains[b] - log_sum)
-    # The chance of sharing out just so is at most 1, which refuses most merges without a look.
+    # The allocation probability is at most 1: this bound rejects most merges before any scan.
     log_mark = -data.random.exponential()
     if not log_mark < log_ratio:
         return None
@@ -135,10 +136,10 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
 
 
 def _log_apart(data: _Data, counts: np.ndarray, weight: float, share: float) -> float:
-    """Return the log density of two clusters over that of one, and over that of the share.
+    """Return the log prior ratio of two clusters to one, over the proposal density of the share.
 
-    ``1 / (share (1 - share))`` is that of the weights, with the change of variables from them to
-    their sum and the share.
+    The factor ``1 / (share (1 - share))`` is the prior ratio of the weights times the Jacobian of
+    the change of variables from the two weights to their sum and the share.
     """
     opening = data.at.alpha * weight
     log_share, log_rest = np.log(share), np.log1p(-share)
@@ -152,16 +153,16 @@ def _log_apart(data: _Data, counts: np.ndarray, weight: float, share: float) -> 
 
 
 def _expected_tables(counts: np.ndarray, opening: float) -> np.ndarray:
-    """Return about how many tables either side of a cluster has, at least 1."""
+    """Return the approximate expected number of tables of each piece of a cluster, at least 1."""
     half = 0.5 * opening
     more = half * np.log((half + np.maximum(counts, 1) - 0.5) / (half + 0.5))
     return np.where(counts > 0, 1.0 + more, 0.0).sum(axis=0)
 
 
 def _gains(data, old, marginals, own, statistics, marginal) -> np.ndarray:
-    """Return the log of what joining a piece of cluster ``own`` with each other one would gain.
+    """Return the log marginal likelihood ratio of merging a piece of ``own`` with each cluster.
 
-    This is the gain of the data alone; ``own`` itself is no partner.
+    The prior is not included; the entry of ``own`` itself is -inf.
     """
     partners = np.delete(np.arange(old.n_clusters), own)
     together = data.model.log_marginal(old.statistics[partners] + statistics)
@@ -173,7 +174,10 @@ def _gains(data, old, marginals, own, statistics, marginal) -> np.ndarray:
 def _share_out(
     data: _Data, pair: np.ndarray, members: np.ndarray, weight: float, second: np.ndarray | None
 ) -> _Pieces:
-    """Share out rows between two; in the last scan as ``second`` says, where it is given."""
+    """Allocate rows to two pieces; if ``second`` is given, the last scan is forced to it.
+
+    The forced scan gives the proposal probability of the reverse split of a merge.
+    """
     rest = data.random.permutation(members[~np.isin(members, pair)])
     side = np.full(len(data.rows), -1, dtype=np.int32)
     side[pair] = 0, 1

@@ -1,4 +1,4 @@
-"""The most probable partition by a deterministic search: reassign, merge, split, repeat.
+"""Maximum a posteriori (MAP) partition by a deterministic search: reassign, merge, split, repeat.
 
 The objective is the log joint density of rows, partition and parameters that `PartitionChain`
 samples from, parameters of clusters integrated out. Every move raises it or is not taken:
@@ -11,12 +11,12 @@ samples from, parameters of clusters integrated out. Every move raises it or is 
   and agglomerates these;
 - hyperparameters of the model and parameters of the prior go to their conditional optimum.
 
-A parameter of the prior is optimised where it is sampled, on the whole line (a concentration by its
-logarithm): the density of the concentration itself is highest at 0 for one cluster, where no other
-cluster can ever open.
+A parameter of the prior is optimised on the scale on which it is sampled, transformed to the real
+line (the logarithm of a concentration): for one cluster the density of the concentration itself is
+highest at 0, where no other cluster can ever open.
 
-The search begins with as many pieces as the rows can support, found by bisection along principal
-axes and agglomerated. It draws no random numbers.
+The search starts from many small pieces, found by bisection along principal axes, which are then
+agglomerated. It draws no random numbers.
 
 References
 ----------
@@ -43,33 +43,33 @@ from countless.priors import PartitionPrior, Tables
 
 @dataclass(frozen=True)
 class Limits:
-    """The constants of the search; each bounds its cost, none decides between partitions."""
+    """Constants of the search; they bound its cost and do not change the objective."""
 
-    first_pieces: int = 256  # pieces of the first agglomeration
-    rows_per_piece: int = 10  # rows that each of them should have
+    first_pieces: int = 256  # pieces of the first agglomeration, at most
+    rows_per_piece: int = 10  # mean number of rows of each of them, at least
     local_pieces: int = 8  # pieces of a cluster, or of two neighbours, when repartitioned
     bisecting_sweeps: int = 3  # sweeps after a bisection, between its halves
-    local_sweeps: int = 5  # sweeps between pieces that an agglomeration has left
-    path_ratio: float = 0.9  # from one number of clusters to the next fewer that is tried
-    coarse_trials: int = 3  # of those, how many are tried with sweeps
+    local_sweeps: int = 5  # sweeps before and after a local agglomeration
+    path_ratio: float = 0.9  # ratio of consecutive numbers of clusters that `coarsen` evaluates
+    coarse_trials: int = 3  # the best of those, which are then improved by sweeps
     full_sweeps: int = 10  # sweeps over all rows in one round
     rounds: int = 50
-    power_steps: int = 12  # of the power iteration for a principal axis
-    least_gain: float = 1e-2  # a round that gains less, in log density, is the last
+    power_steps: int = 12  # steps of the power iteration for a principal axis
+    least_gain: float = 1e-2  # tolerance in log density: the search stops below it
 
 
 LIMITS = Limits()
-# Slots for new clusters in a sweep, pairs whose marginals are found side by side, and how far from
-# 0 a parameter of the prior may lie on its line.
+# Slots for new clusters in a sweep, pairs whose marginal likelihoods are computed at once, and the
+# bound of a parameter of the prior on the real line.
 SPARE, SIDE_BY_SIDE, FARTHEST = 8, 64, 30.0
 
 
 class MapResult(NamedTuple):
-    """A partition that no move improves, with its parameters."""
+    """The result of the search: a partition and its parameters, a local optimum if converged."""
 
     labels: np.ndarray  # (n_rows,) int32
     model: BoundModel  # with its hyperparameters at their optimum
-    prior: PartitionPrior  # all parameters numbers
+    prior: PartitionPrior  # with numeric parameters
     log_joint: float
     history: list[float]  # the objective after each round, never decreasing
     converged: bool
@@ -85,24 +85,24 @@ def most_probable_partition(
     max_rounds: int | None = None,
     on_pass: OnPass = ignore_pass,
 ) -> MapResult:
-    """Search the partition of highest joint density with its data.
+    """Search the partition of highest log joint density.
 
     Parameters
     ----------
     model : BoundModel
-        What a cluster looks like.
+        Component model of a cluster.
     prior : PartitionPrior
-        Of the partition; parameters that are distributions are optimised.
+        Prior of the partition; parameters given as distributions are optimised.
     rows : ndarray of shape (n_rows, n_features)
-        As ``model.rows`` makes them.
+        As returned by ``model.rows``.
     labels : ndarray of int of shape (n_rows,), optional
-        A partition to begin with, 0, 1, ...; by default one is found.
+        Initial partition, 0, 1, ...; by default the search finds one.
     fit_hyper : bool, default=True
         Whether hyperparameters of the model that were not given are optimised.
     max_rounds : int, optional
-        Rounds of moves at most; by default 50.
+        Largest number of rounds; by default 50.
     on_pass : callable
-        Told the objective and the number of clusters after each round.
+        Called with the objective and the number of clusters after each round.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def most_probable_partition(
 
 
 class _State(NamedTuple):
-    """Where a search is, and how high."""
+    """A state of the search with its objective."""
 
     objective: float
     partition: Partition
@@ -152,7 +152,7 @@ class _State(NamedTuple):
 
 
 class _Search:
-    """A partition with its parameters, and the moves that raise its joint density."""
+    """A partition with its parameters, and the moves that raise their log joint density."""
 
     def __init__(
         self, model: BoundModel, prior: PartitionPrior, rows: np.ndarray, fit_hyper: bool
@@ -162,7 +162,7 @@ class _Search:
         self._fits_hyper = fit_hyper and bool(model.hyper.free.any())
         self._scaled = _standardize(rows)
         self._no_tables = np.empty((model.width, 0))
-        self._failed: set[bytes] = set()  # sets of rows that a repartition has not improved
+        self._failed: set[bytes] = set()  # sets of rows that no repartition has improved
         self._set_prior(_optimal_parameters(prior, prior.draw_parameters(0), None))
         self.set_labels(np.zeros(len(rows), dtype=np.int32))
 
@@ -172,16 +172,16 @@ class _Search:
         return len(self.partition.sizes)
 
     def objective(self) -> float:
-        """Return the log joint density, parameters of the prior measured on the line."""
+        """Return the log joint density, the prior's parameters transformed to the real line."""
         joint = log_joint(self.model, self.given_prior, self.prior, self.partition)
         return joint + _log_slopes(self.given_prior, self.prior)
 
     def set_labels(self, labels: np.ndarray) -> None:
-        """Go on from a partition."""
+        """Set the partition."""
         self.partition = partition_of(self.model, self.rows, labels)
 
     def start(self) -> None:
-        """Split all rows into many pieces, and agglomerate these."""
+        """Split all rows into many pieces and agglomerate these; keep the best level."""
         n = len(self.rows)
         n_pieces = min(LIMITS.first_pieces, max(2, n // LIMITS.rows_per_piece), n)
         self.update_parameters()
@@ -190,7 +190,7 @@ class _Search:
         self.restore(max([one, *self._coarser()], key=lambda state: state.objective))
 
     def state(self) -> _State:
-        """Return where the search is."""
+        """Return the present state."""
         return _State(self.objective(), self.partition, self.model, self.prior)
 
     def restore(self, state: _State) -> None:
@@ -200,9 +200,9 @@ class _Search:
         self._failed.clear()
 
     def _coarser(self) -> list[_State]:
-        """Return what greedy merges lead to, with the best parameters for each: fewer and fewer.
+        """Return states with fewer and fewer clusters by greedy merges, parameters refitted.
 
-        Parameters that fit many clusters make each single merge look bad.
+        Parameters that are optimal for many clusters give each single merge a low gain.
         """
         start, pairs = self.state(), self._merges(self.partition, 0, to_one=True).pairs
         found = []
@@ -216,7 +216,7 @@ class _Search:
         return found
 
     def coarsen(self) -> bool:
-        """Try fewer clusters with parameters of their own; tell whether that is better."""
+        """Try fewer clusters with refitted parameters; return whether the objective improved."""
         if self.n_clusters == 1:
             return False
         start = self.state()
@@ -231,14 +231,14 @@ class _Search:
         return False
 
     def run(self, max_rounds: int, on_pass: OnPass) -> list[float]:
-        """Make rounds of all moves until one of them gains next to nothing."""
+        """Make rounds of all moves until a round gains less than the tolerance."""
         history: list[float] = []
         for _ in range(max_rounds):
             self.reassign()
             self.partition = self._agglomerate(self.partition, 0)
             self.update_parameters()
             self.repartition()
-            self.set_labels(self.partition.labels)  # sums without the errors of moves
+            self.set_labels(self.partition.labels)  # sums again: no accumulated rounding errors
             history.append(self.objective())
             on_pass(history[-1], self.n_clusters)
             still = len(history) > 1 and history[-1] - history[-2] < LIMITS.least_gain
@@ -263,7 +263,7 @@ class _Search:
         self._failed.clear()
 
     def repartition(self) -> None:
-        """Try each cluster by itself, and with its nearest neighbour, in more pieces."""
+        """Repartition each cluster alone, and together with its best merge partner."""
         labels = self.partition.labels
         partner = self._merges(self.partition, 0, to_one=False).partner
         clusters = [np.flatnonzero(labels == c) for c in range(self.n_clusters)]
@@ -280,7 +280,7 @@ class _Search:
         self.tables: Tables = prior.tables(len(self.rows))
 
     def _weight(self, partition: Partition, n_others: int) -> float:
-        """Return what the clusters of some rows add to the objective beside ``n_others`` others."""
+        """Return the terms of the objective of some clusters, given ``n_others`` other clusters."""
         size, _, opening = self.tables
         k = len(partition.sizes)
         weight = float(self.model.log_marginal(partition.statistics).sum())
@@ -290,7 +290,7 @@ class _Search:
     def _sweeps(
         self, rows: np.ndarray, partition: Partition, n_sweeps: int, opening: np.ndarray = NOTHING
     ) -> Partition:
-        """Move rows one by one to their most probable clusters until they stay."""
+        """Move rows one by one to their most probable clusters until none moves."""
         order, margins = np.arange(len(rows)), np.empty(len(rows))
         labels, sizes, statistics = (array.copy() for array in partition)
         spare = SPARE if len(opening) else 0
@@ -309,7 +309,7 @@ class _Search:
         return Partition(labels, sizes, statistics)
 
     def _merges(self, partition: Partition, n_others: int, to_one: bool) -> _Merges:
-        """Find merges of clusters of some rows, beside ``n_others`` others, best first."""
+        """Find greedy merges of some clusters, given ``n_others`` others, best first."""
         _, sizes, statistics = (array.copy() for array in partition)
         partner = np.empty(len(sizes), dtype=np.int64)
         pairs = np.empty((len(sizes) - 1, 2), dtype=np.int64)
@@ -329,13 +329,13 @@ class _Search:
         return _Merges(pairs[:n_merges], partner)
 
     def _agglomerate(self, partition: Partition, n_others: int) -> Partition:
-        """Merge clusters of some rows, beside ``n_others`` others, while that gains."""
+        """Merge some clusters greedily, given ``n_others`` others, while the objective rises."""
         return _merged(partition, self._merges(partition, n_others, to_one=False).pairs)
 
     def _repartition(self, members: np.ndarray) -> bool:
-        """Split the rows of whole clusters into pieces, agglomerate them, and keep what is better.
+        """Split the rows of some clusters into pieces, agglomerate them, and keep improvements.
 
-        First into two, which costs little and is mostly enough.
+        Two pieces are tried first, which is cheap and usually sufficient.
         """
         key = members.tobytes()
         if len(members) < 2 or key in self._failed:
@@ -358,7 +358,7 @@ class _Search:
         return False
 
     def _replace(self, members: np.ndarray, replaced: np.ndarray, found: Partition) -> None:
-        """Give the rows of some clusters new ones."""
+        """Replace some clusters by a new partition of their rows."""
         labels, sizes, statistics = (array.copy() for array in self.partition)
         labels[members] = found.labels + np.int32(len(sizes))
         sizes[replaced] = 0
@@ -366,9 +366,9 @@ class _Search:
         self.partition = without_gaps(labels, sizes, np.append(statistics, found.statistics, 0))
 
     def _pieces(self, rows: np.ndarray, scaled: np.ndarray, n_pieces: int) -> Partition:
-        """Split rows into pieces, that of the largest squared distances first.
+        """Split rows into pieces by repeated bisection, largest sum of squares first.
 
-        Fewer pieces than asked for where rows are equal.
+        There are fewer pieces than ``n_pieces`` if rows are equal.
         """
         labels = np.zeros(len(rows), dtype=np.int32)
         squares = [_squares(scaled)]
@@ -384,7 +384,7 @@ class _Search:
         return partition_of(self.model, rows, labels)
 
     def _bisect(self, rows: np.ndarray, scaled: np.ndarray) -> np.ndarray | None:
-        """Split rows at the mean of the principal axis, then by sweeps; None if all are equal."""
+        """Split rows at their mean on the principal axis, then by sweeps; None if all are equal."""
         side = (_principal_scores(scaled - scaled.mean(axis=0)) > 0.0).astype(np.int32)
         if not 0 < side.sum() < len(side):
             return None
@@ -393,10 +393,10 @@ class _Search:
 
 
 class _Merges(NamedTuple):
-    """Merges of clusters, one after another."""
+    """A sequence of merges of clusters."""
 
-    pairs: np.ndarray  # (n_merges, 2), the cluster that stays, and the one that joins it
-    partner: np.ndarray  # (n_clusters,), whom each would best have merged with at first
+    pairs: np.ndarray  # (n_merges, 2), the cluster that remains, and the one merged into it
+    partner: np.ndarray  # (n_clusters,), best merge partner of each before the first merge
 
 
 def _merged(partition: Partition, pairs: np.ndarray) -> Partition:
@@ -413,7 +413,7 @@ def _merged(partition: Partition, pairs: np.ndarray) -> Partition:
 
 
 def _standardize(rows: np.ndarray) -> np.ndarray:
-    """Return columns of mean 0 and variance 1, missing values as 0: for principal axes alone."""
+    """Return columns of mean 0 and variance 1, missing values as 0; for principal axes only."""
     missing = np.isnan(rows)
     count = np.maximum((~missing).sum(axis=0), 1)
     values = np.where(missing, 0.0, rows).astype(np.float64)
@@ -439,7 +439,7 @@ def _principal_scores(centered: np.ndarray) -> np.ndarray:
 
 
 def _log_slopes(given: PartitionPrior, current: PartitionPrior) -> float:
-    """Return what measuring the free parameters of a prior on the line adds to their density."""
+    """Return the log Jacobian of transforming the prior's free parameters to the real line."""
     return sum(
         hyperprior.from_line(hyperprior.to_line(getattr(current, name)))[1]
         for name, hyperprior in given.believed.items()
@@ -449,7 +449,7 @@ def _log_slopes(given: PartitionPrior, current: PartitionPrior) -> float:
 def _optimal_parameters(
     given: PartitionPrior, current: PartitionPrior, sizes: np.ndarray | None
 ) -> PartitionPrior:
-    """Return the prior whose free parameters, one by one, are most probable given sizes."""
+    """Return the prior with its free parameters optimised one by one, given cluster sizes."""
     for name, hyperprior in given.believed.items():
 
         def cost(

@@ -1,7 +1,7 @@
-"""The Dirichlet process mixture: how many clusters, which rows, and how sure the data is.
+"""The Dirichlet process mixture: the posterior of the number of clusters and of the partition.
 
-Rows of a cluster follow a component model with parameters of their own; the partition follows a
-prior (Murphy, Machine Learning: a Probabilistic Perspective, section 25.2). Markov chains draw from
+Rows of a cluster follow a component model with the cluster's parameters; the partition follows a
+prior (Murphy, Machine Learning: a Probabilistic Perspective, section 25.2). Markov chains sample
 the posterior of the partition given the rows, or a deterministic search finds its mode.
 """
 
@@ -40,50 +40,53 @@ INFERENCES = ("mcmc", "map")
 
 
 class DPMixture(SampledMixture):
-    """Draw clusterings from the posterior of a mixture that has no fixed number of components.
+    """Sample the posterior of a mixture model with an unbounded number of components.
 
     Parameters
     ----------
     model : str or Model, default='gaussian'
-        What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
+        Component model of a cluster: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
         'poisson', 'multinomial' or 'columns', or one of `countless.models`.
     prior : PartitionPrior, default=None
-        Of the partition, one of `countless.priors`. None is a Dirichlet process whose
-        concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+        Prior of the partition, one of `countless.priors`. None is a Dirichlet process whose
+        concentration has the prior ``Gamma(1, 1)`` and is sampled, too.
     inference : {'mcmc', 'map'}, default='mcmc'
-        Markov chains draw partitions from the posterior. 'map' searches the most probable one by
-        reassigning rows, splits and merges, hyperparameters at their optimum: one answer, in a
-        small part of the time, without a measure of how sure it is. What follows down to ``loss``
-        is of chains, but for ``sample_hyper`` and ``init``.
+        With 'mcmc' Markov chains sample partitions from the posterior. 'map' searches the most
+        probable partition by reassignments of rows, splits and merges, with hyperparameters at
+        their optimum: one partition without a measure of its uncertainty, in a small part of the
+        time. The parameters from ``sampler`` to ``loss`` are those of chains; only
+        ``sample_hyper``, ``init`` and ``n_sweeps`` also apply to 'map'.
     sampler : {'collapsed', 'uncollapsed'}, default='collapsed'
         A collapsed sweep draws the cluster of each row with the parameters of clusters integrated
         out. An uncollapsed one draws these first (Neal's algorithm 2), and needs more sweeps.
     split_merge : bool, default=True
-        Whether splits and merges of whole clusters are tried after each sweep. Without them a chain
-        may never leave where it started.
+        Whether split-merge proposals (Metropolis-Hastings) are made after each sweep. Without them
+        a chain may never leave its initial mode.
     sample_hyper : bool, default=True
-        Whether hyperparameters that the model has set from the data are drawn, too; or
+        Whether hyperparameters that the model has set from the data are sampled, too; or
         optimised, by ``inference='map'``.
     init : {'one', 'dp-means'} or array-like of shape (n_samples,), default='one'
-        Where chains start: all rows in one cluster, the clusters of `DPMeans`, or a label for each
-        row. The search of ``inference='map'`` starts from its own pieces, or from given labels.
+        Initial partition of the chains: all rows in one cluster, the clusters of `DPMeans`, or a
+        label for each row. The search of ``inference='map'`` starts from an agglomeration of small
+        pieces, or from given labels.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
-        Sweeps of each chain in all. 'auto' goes on until the chains agree, as ``converged_``
-        means it (asked after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; one chain, which has
-        none to agree with, makes 200. With ``inference='map'``: rounds of the search at most,
-        'auto' for 50.
+        Number of sweeps of each chain, burn-in included. With 'auto' chains run until they agree,
+        as defined by ``converged_`` (tested after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; a
+        single chain makes 200. With ``inference='map'``: the largest number of rounds of the
+        search, 50 with 'auto'.
     burn_in : int, default=None
-        How many of the first are forgotten; by default half of all that were made. In up to 20
-        of them a chain settles, by moves that later ones must not make.
+        Number of first sweeps that are discarded; by default half of those made. Up to 20 of them
+        are warm-up sweeps, with moves that do not leave the posterior invariant.
     thin : int, default=1
-        After these, one sweep in so many is kept.
+        Every ``thin``-th sweep after burn-in is kept.
     loss : {'vi', 'binder'}, default='vi'
-        What ``labels_`` keeps small: the expected variation of information, or Binder's loss.
+        The loss whose posterior expectation ``labels_`` minimises: variation of information, or
+        Binder's loss.
     random_state : int, RandomState instance or None, default=None
-        Of chains; ``inference='map'`` draws no random numbers.
+        For the chains; ``inference='map'`` is deterministic.
     n_jobs : int, default=None
-        Threads for chains, as in scikit-learn; the draws do not depend on them.
+        Number of threads for chains, as in scikit-learn; the draws do not depend on it.
 
     Attributes
     ----------
@@ -91,33 +94,34 @@ class DPMixture(SampledMixture):
         The draws: ``labels`` (n_chains, n_draws, n_samples), ``n_clusters``, ``log_joint``,
         ``alpha``, ``similarity()``, ``diagnostics()`` and more.
     labels_ : ndarray of shape (n_samples,)
-        The partition that is expected to be nearest to the truth, numbered by first appearance. A
-        row is by itself only if it is so in most draws. With ``inference='map'`` the most probable
-        partition that was found, which is then the one draw of ``posterior_``.
+        The partition of least posterior expected loss, numbered by first appearance. A row is a
+        singleton cluster only if it is one in most draws. With ``inference='map'`` the most
+        probable partition that was found, which is then the one draw of ``posterior_``.
     n_clusters_ : int
-        How many clusters that has; ``posterior_.n_clusters_interval()`` says how sure that is.
+        Number of clusters of ``labels_``; ``posterior_.n_clusters_interval()`` is a credible
+        interval.
     n_iter_ : int
         Sweeps of each chain; rounds of the search.
     objective_history_ : list of float
-        With ``inference='map'``: the log joint density after each round, parameters of the prior by
-        the densities of their logarithms (or log odds). It never decreases.
+        With ``inference='map'``: the log joint density after each round, with the densities of the
+        logarithms (or log odds) of the prior's parameters. It never decreases.
     converged_ : bool
         Whether chains agree: no R-hat of the number of clusters, the log joint density or a
-        parameter of the prior is above 1.1. One chain has nothing to disagree with. For a search:
-        whether no move was left that raises the log joint density.
+        parameter of the prior is above 1.1. Always True for one chain. For a search: whether no
+        move was left that raises the log joint density.
     model_ : BoundModel
         The model with the hyperparameters of the draw of highest joint density.
     prior_ : PartitionPrior
         The prior with the parameters of that draw.
     mixture_statistics_, mixture_weights_, mixture_hyper_, mixture_starts_ : ndarray
-        What predictions rest on: clusters of ``labels_`` and of draws, one mixture after another.
+        Mixtures used for prediction, of ``labels_`` and then of draws, concatenated.
     model_table_, model_levels_, model_hyper_ : ndarray, list and ndarray
         The model in the form in which it is saved.
     n_features_in_ : int
 
     See Also
     --------
-    DPMeans : The hard limit: fast, one answer.
+    DPMeans : The small-variance limit: fast, one partition.
 
     Examples
     --------
@@ -172,16 +176,16 @@ class DPMixture(SampledMixture):
 
     @with_callbacks
     def fit(self, X, y=None):
-        """Draw clusterings of the rows of X.
+        """Sample partitions of the rows of X.
 
-        Ctrl-C ends chains. Where there are draws after the burn-in, these are kept, with a
-        ConvergenceWarning, and the estimator is fitted; else KeyboardInterrupt is raised.
+        Ctrl-C stops the chains. If there are draws after burn-in, these are kept, with a
+        ConvergenceWarning, and the estimator is fitted; otherwise KeyboardInterrupt is raised.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            What the model takes: numbers for 'gaussian', anything for 'columns'. Models of columns
-            take gaps (NaN).
+            As the model requires: numbers for 'gaussian', any types for 'columns'. Models of
+            columns accept missing values (NaN).
         y : ignored
 
         Returns
@@ -205,14 +209,14 @@ class DPMixture(SampledMixture):
         return self
 
     def partial_fit(self, X, y=None):
-        """Take in a batch of rows of a stream, by a particle filter.
+        """Add a batch of rows of a stream, by a particle filter.
 
-        Kept are 32 partitions of all rows seen, as the statistics of their clusters, and the last
-        512 rows, over which a Gibbs sweep goes after each batch. After `fit` the stream goes on
-        from its draws; else hyperparameters of the model are set from the first batch and stay.
-        Afterwards ``labels_`` are the clusters of the rows of this batch in the most probable of
-        the partitions, and ``posterior_`` holds the clusters of the rows that are kept; clusters
-        may be numbered anew by each batch.
+        The filter stores 32 partitions of all rows seen, as the sufficient statistics of their
+        clusters, and the last 512 rows, over which a Gibbs sweep is made after each batch. After
+        `fit` it continues from the posterior draws; otherwise hyperparameters of the model are set
+        from the first batch and remain fixed. Afterwards ``labels_`` are the clusters of the rows
+        of this batch in the most probable partition, and ``posterior_`` contains the clusters of
+        the stored rows. The numbers of clusters may change with each batch.
 
         Parameters
         ----------
@@ -240,14 +244,14 @@ class DPMixture(SampledMixture):
         return self
 
     def predict(self, X):
-        """Return the likeliest of the clusters of ``labels_`` for each row of X."""
+        """Return the most probable cluster of ``labels_`` for each row of X."""
         return self.predict_proba(X).argmax(axis=1).astype(np.int32)
 
     def predict_proba(self, X):
         """Return the probability of each cluster of ``labels_``, (n_samples, n_clusters).
 
-        It is taken as given that a row belongs to one of them; `score_samples` tells of rows that
-        may not.
+        The probabilities are conditional on a row being in one of them; a low `score_samples`
+        shows rows that may not be.
         """
         rows = self._rows(X)
         return probabilities(self.model_, rows, self._mixtures()[0])
@@ -255,8 +259,8 @@ class DPMixture(SampledMixture):
     def score_samples(self, X):
         """Return the log of the posterior predictive density of each row of X.
 
-        The mean over up to 32 draws, evenly spaced, of the mixture that each of them is; a row may
-        belong to a cluster that has not been seen.
+        The density is the mean of the mixture densities of up to 32 draws, evenly spaced. Each
+        includes a component for a new cluster.
         """
         rows = self._rows(X)
         return log_densities(self.model_, rows, self._mixtures()[1:])
@@ -266,7 +270,7 @@ class DPMixture(SampledMixture):
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples=1, random_state=None):
-        """Draw rows from the posterior predictive density.
+        """Draw rows from the posterior predictive distribution.
 
         Parameters
         ----------
@@ -349,7 +353,7 @@ class DPMixture(SampledMixture):
         draws: list[list[Draw]],
         random: np.random.Generator,
     ) -> None:
-        """Keep the draws, and what follows from them."""
+        """Set the fitted attributes from the draws."""
         self.posterior_ = posterior_of(draws, self.thin)
         if self.inference == "map":
             self.labels_ = number_by_appearance(draws[0][0].labels)[1]
@@ -376,7 +380,7 @@ class DPMixture(SampledMixture):
             )
 
     def _store_stream(self, labels: np.ndarray) -> None:
-        """Keep what follows from the stream; its first particle is the most probable."""
+        """Set the fitted attributes from the stream; its first particle is the most probable."""
         particles = self._stream.particles
         best = particles[0]
         self.labels_, self.n_clusters_ = labels, len(best.sizes)
@@ -403,7 +407,7 @@ def _mixture(particle: Particle) -> Mixture:
 
 
 def _particle(model: BoundModel, rows: np.ndarray, labels: np.ndarray, draw: Draw) -> Particle:
-    """Return a partition of rows that are not kept."""
+    """Return a draw as a particle without stored rows."""
     sizes = np.bincount(labels)
     statistics = model.statistics(rows, labels, len(sizes))
     return Particle(np.empty(0, dtype=np.int32), sizes, statistics, draw.prior, draw.hyper)

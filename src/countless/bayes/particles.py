@@ -1,10 +1,11 @@
-"""Rows that keep coming: a particle filter over partitions.
+"""Streams of rows: a particle filter over partitions.
 
-A particle is a partition of all rows so far, known by the statistics of its clusters. A row that
-comes is given to a cluster of each particle by its probability there, and the particle is weighted
-by how well it foretold the row; where few particles carry most of the weight, they are drawn anew
-by their weights. Particles that have become alike are told apart again by Gibbs sweeps over the
-last rows, which alone are kept: memory does not grow with the stream.
+A particle is a partition of all rows seen, stored as the sufficient statistics of its clusters. A
+new row is assigned to a cluster of each particle by its conditional probability, and the particle's
+weight is multiplied by its predictive density of the row. Particles are resampled when the
+effective sample size falls below half of their number. Gibbs sweeps over the most recent rows make
+resampled copies differ again (rejuvenation). Only these rows are stored, so that memory does not
+grow with the stream.
 
 P. Fearnhead, "Particle filters for mixture models with an unknown number of components",
 Statistics and Computing 14, 2004.
@@ -22,40 +23,40 @@ from countless.kernels.gibbs import sweep
 from countless.models import BoundModel
 from countless.priors import PartitionPrior
 
-# Particles, the rows that are kept for sweeps, and how many rows come between looks at weights.
+# Number of particles, rows stored for Gibbs sweeps, and rows between two tests for resampling.
 N_PARTICLES, N_KEPT, N_BETWEEN = 32, 512, 16
 
 
 class Particle(NamedTuple):
-    """A partition of all rows so far."""
+    """A partition of all rows seen."""
 
-    labels: np.ndarray  # (n_kept,) int32, of the rows that are kept
+    labels: np.ndarray  # (n_kept,) int32, of the stored rows
     sizes: np.ndarray  # (n_clusters,) int64, of all rows
     statistics: np.ndarray  # (n_clusters, width)
-    prior: PartitionPrior  # all parameters numbers
+    prior: PartitionPrior  # with numeric parameters
     hyper: np.ndarray  # (n_hyper,), of the model
 
     def log_joint(self, model: BoundModel) -> float:
-        """Return the log density of all rows and the partition, up to a constant."""
+        """Return the log joint density of all rows and the partition, up to a constant."""
         marginals = model.with_hyper(self.hyper).log_marginal(self.statistics)
         return float(marginals.sum()) + self.prior.log_weight(self.sizes)
 
 
 class Stream(NamedTuple):
-    """What is kept of a stream."""
+    """The state of the particle filter."""
 
     model: BoundModel
-    believed: PartitionPrior  # what is known of the prior's parameters
-    rows: np.ndarray  # (n_kept, n_features), the last ones
+    believed: PartitionPrior  # prior specification: parameters may be distributions
+    rows: np.ndarray  # (n_kept, n_features), the most recent ones
     particles: list[Particle]
     n_seen: int
-    random: np.random.Generator  # batches must not draw the same numbers again
+    random: np.random.Generator  # stored, so that batches do not repeat random numbers
 
 
 def start_stream(
     model: BoundModel, believed: PartitionPrior, rows: np.ndarray, random: np.random.Generator
 ) -> Stream:
-    """Return a stream of which no row has been seen; ``rows`` says how they look."""
+    """Return the initial state, no row seen; ``rows`` only gives the shape and type of rows."""
     nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), model.empty(0)
     particles = [
         Particle(*nothing, believed.draw_parameters(random), model.hyper.value)
@@ -65,7 +66,7 @@ def start_stream(
 
 
 def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray]:
-    """Take rows in; return the stream, and their labels in its most probable particle."""
+    """Add a batch of rows; return the stream, and their labels in its most probable particle."""
     model, believed, kept, particles, n_seen, random = stream
     rows = np.concatenate([kept, batch])
     unseen = np.full(len(batch), -1, dtype=np.int32)
@@ -90,7 +91,7 @@ def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray
     best = max(particles, key=lambda particle: particle.log_joint(model))
     labels = best.labels[len(kept) :]
     particles = [p._replace(labels=p.labels[first:]) for p in particles]
-    # The best one comes first, so that its clusters can be told from the others'.
+    # The most probable particle comes first, where callers expect it.
     particles.sort(key=lambda particle: particle.statistics is not best.statistics)
     return Stream(model, believed, rows[first:], particles, n_seen, random), labels
 
@@ -102,7 +103,7 @@ def _visit(
     order: np.ndarray,
     random: np.random.Generator,
 ) -> tuple[Particle, float]:
-    """Draw the clusters of some rows; return the particle, and how well it foretold new ones."""
+    """Draw the clusters of some rows; return the particle, and new rows' log predictive density."""
     labels, sizes, statistics, prior, hyper = particle
     model, labels = model.with_hyper(hyper), labels.copy()
     top = int(sizes.max(initial=0)) + len(order) + 1
@@ -117,14 +118,17 @@ def _visit(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random, NOTHING
         )
         statistics, foretold = clusters.statistics, foretold + log_sum
-    coming = labels < 0  # rows that are not here yet have no cluster
+    coming = labels < 0  # later rows of the batch have no cluster yet
     partition = without_gaps(np.where(coming, 0, labels), sizes, statistics)
     labels = np.where(coming, labels, partition.labels)
     return Particle(labels, partition.sizes, partition.statistics, prior, hyper), foretold
 
 
 def _growth(prior: PartitionPrior, n_seen: int, n_more: int) -> float:
-    """Return what the sum of weights of all partitions grows by, where particles differ in it."""
+    """Return the increase of the prior's log normalizing constant with ``n_more`` rows.
+
+    It is 0 for priors that are not consistent, in which particles do not differ.
+    """
     if not prior.consistent:
         return 0.0
     before = prior.log_normalizer(n_seen) if n_seen else 0.0
@@ -134,7 +138,7 @@ def _growth(prior: PartitionPrior, n_seen: int, n_more: int) -> float:
 def _resample(
     particles: Sequence[Particle], weights: np.ndarray, random: np.random.Generator
 ) -> list[Particle]:
-    """Draw as many particles by their weights, evenly spread."""
+    """Resample the particles by their weights (systematic resampling)."""
     marks = (random.random() + np.arange(len(particles))) / len(particles)
     chosen = np.searchsorted(np.cumsum(weights), marks).clip(max=len(particles) - 1)
     return [particles[place] for place in chosen]

@@ -1,13 +1,15 @@
-"""One partition for many draws: the one that is expected to be nearest to the truth.
+"""Point estimate of a partition from posterior draws: least posterior expected loss.
 
-The loss of a partition is its mean distance from the draws, by variation of information [2]_ or
-by Binder's count of pairs. It is searched for by moving single rows and blocks of rows, from
-several starts [1]_. Rows that no draw tells apart are one item with a weight, and a move changes
-a few entries of small tables, so that nothing grows with the square of the rows.
+The expected loss of a partition is its mean distance from the draws, by variation of information
+[2]_ or Binder's loss. It is minimised by local search with moves of single rows and of blocks of
+rows, from several starts [1]_. Rows with equal labels in all draws are one weighted item, and a
+move changes a few entries of small contingency tables, so that neither time nor memory is quadratic
+in the number of rows.
 
-By variation of information a row that no cluster has in half of the draws is best left alone, and
-would be counted as a cluster, though no draw may say that it is one. So such rows are given to the
-cluster where that costs least; a row by itself is then one that most draws have by itself.
+Under variation of information a row that is with no cluster in half of the draws has the least loss
+as a singleton, which would count as a cluster even if it is one in no draw. So such rows are
+assigned to the cluster where the loss increases least. A singleton of the result is then a
+singleton in most draws.
 
 References
 ----------
@@ -30,40 +32,42 @@ from countless.kernels.consensus import fill_tables, move_blocks, sum_tables
 from countless.priors.hyper import as_generator
 
 LOSSES = ("vi", "binder")
-# The search looks at this many draws, then at all; tables may take this many bytes.
+# Draws used by the first search, before all are used; and memory for the tables, in bytes.
 SEARCHED_DRAWS = 200
 TABLE_BYTES = 2**29
-# Counts that trying draws as they are may take, and how many of the best are searched from.
+# Draws are evaluated as candidates until this number of counts is spent; the best are starts.
 TRIAL_COUNTS = 3 * 10**7
 BEST_TRIED = 3
-# Starts: as many as cost so many counts in all; more, but few, until the best comes again.
+# Starts: at least as many as cost START_COUNTS together, up to MOST_STARTS; beyond these, up to
+# FEW_STARTS in all, until the lowest loss is reached a second time.
 START_COUNTS = 10**7
 MOST_STARTS, FEW_STARTS = 40, 8
-# Draws whose clusters give blocks to move, each time that moves of single items have come to rest.
+# Draws whose clusters define blocks to move, each time that no move of a single item gains.
 N_GUIDES = 12
-# One item in so many is looked at again before all are: those whose next best place is near.
+# The 1/DOUBTFUL of the items with the smallest margins is scanned again before all are.
 DOUBTFUL = 8
-# Relative to the largest value of f: a smaller gain is rounding, and losses so near are the same.
+# Relative to the largest value of f: smaller gains are rounding errors; and losses that differ less
+# are equal.
 ROUNDING = 1e-13
 SAME = 1e-10
 
 
 class Evidence(NamedTuple):
-    """Draws in the form that the search takes: items for rows, and every draw once."""
+    """Draws in compressed form: weighted items instead of rows, and distinct draws with weights."""
 
     profiles: np.ndarray  # (n_items, n_draws), labels
-    offsets: np.ndarray  # (n_draws,), where the cells of a draw begin
-    weight: np.ndarray  # (n_items,), rows of each item
+    offsets: np.ndarray  # (n_draws,), first cell of each draw; a cell is a cluster of a draw
+    weight: np.ndarray  # (n_items,), number of rows of each item
     share: np.ndarray  # (n_cells,), twice the weight of the cell's draw
-    f: np.ndarray  # (n_rows + 1,), what the loss sums over counts of rows
+    f: np.ndarray  # (n_rows + 1,), f(count): the loss is a sum of f over counts of rows
 
 
 class Tables(NamedTuple):
-    """A partition of the items, and the rows that it shares with every draw."""
+    """A partition of the items, and its contingency tables with all draws."""
 
     labels: np.ndarray  # (n_items,), -1 for an item without a cluster
-    sizes: np.ndarray  # (room,)
-    cells: np.ndarray  # (n_cells, room)
+    sizes: np.ndarray  # (n_slots,), slots for clusters
+    cells: np.ndarray  # (n_cells, n_slots)
 
 
 def point_estimate(
@@ -73,7 +77,7 @@ def point_estimate(
     assign: bool = True,
     same: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Search for the partition with the least expected loss over draws.
+    """Search the partition of least expected loss over draws.
 
     Parameters
     ----------
@@ -82,11 +86,12 @@ def point_estimate(
     loss : {'vi', 'binder'}, default='vi'
         Variation of information, or the share of pairs on which two partitions disagree.
     random_state : int, RandomState, Generator or None
-        Where the search starts from, and in which order rows are moved.
+        For the starts of the search and the order of its moves.
     assign : bool, default=True
-        Whether rows that are best left alone, but are with others in most draws, get a cluster.
+        Whether singletons of the estimate that are not singletons in most draws are assigned to
+        other clusters.
     same : ndarray of shape (n_rows,), optional
-        Rows of the same number are equal, and get the label that most of them have.
+        Rows with the same number are equal, and all get their majority label.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> fl
     item_of, first = collapse(np.concatenate([draws, numbers[None]]))
     evidence = _gather(draws, item_of, first, loss)
     apart = _loss(evidence, _tables(evidence, numbers[first]))
-    own = 0.0  # what the loss has of the draws alone
+    own = 0.0  # the terms of the loss that depend on the draws alone
     ends = np.append(evidence.offsets[1:], len(evidence.share))
     for draw, (start, end) in enumerate(zip(evidence.offsets, ends, strict=True)):
         sizes = np.bincount(evidence.profiles[:, draw], evidence.weight, end - start)
@@ -140,7 +145,7 @@ def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> fl
 
 
 def _spread(draws: np.ndarray, most: int) -> np.ndarray:
-    """Return draws evenly over the run, no more than asked for and than the tables can hold."""
+    """Return evenly spaced draws, at most ``most`` and at most as many as fit in TABLE_BYTES."""
     widest = int(draws.max()) + 1
     bearable = TABLE_BYTES // (4 * widest * _room(draws.shape[1], widest))
     n_kept = min(len(draws), most, max(1, bearable))
@@ -150,12 +155,12 @@ def _spread(draws: np.ndarray, most: int) -> np.ndarray:
 
 
 def _room(n_items: int, widest: int) -> int:
-    """Return how many clusters a partition may have, given the most that a draw has."""
+    """Return the largest number of clusters of an estimate, given the largest of a draw."""
     return min(n_items, 2 * widest + 8)
 
 
 def _gather(draws: np.ndarray, item_of: np.ndarray, first: np.ndarray, loss: str) -> Evidence:
-    """Bring draws into the form that the search takes."""
+    """Return draws in the compressed form of the search."""
     if loss not in LOSSES:
         raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {loss!r}")
     distinct, times = np.unique(draws[:, first], axis=0, return_counts=True)
@@ -171,7 +176,7 @@ def _gather(draws: np.ndarray, item_of: np.ndarray, first: np.ndarray, loss: str
 
 
 def _tables(evidence: Evidence, labels: np.ndarray | None = None) -> Tables:
-    """Return the tables of a partition of the items; None: nothing has a cluster yet."""
+    """Return the tables of a partition of the items; None: no item is assigned yet."""
     n_items, n_cells = len(evidence.weight), len(evidence.share)
     widest = int(np.diff(evidence.offsets, append=n_cells).max())
     room = _room(n_items, widest)
@@ -197,7 +202,7 @@ def _loss(evidence: Evidence, tables: Tables) -> float:
 
 
 def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
-    """Return the best partition of the items that is found from draws and from nothing."""
+    """Return the best partition of the items over all starts: draws and sequential allocations."""
     n_items = len(evidence.weight)
     n_least = min(START_COUNTS // (n_items * len(evidence.share)), MOST_STARTS)
     best_loss, best, n_reached = np.inf, np.zeros(n_items, dtype=np.int64), 0
@@ -221,7 +226,7 @@ def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
 
 
 def _best_draws(evidence: Evidence) -> np.ndarray:
-    """Return the draws that are nearest to all others, of as many as can be tried in time."""
+    """Return the draws of least expected loss, among those that TRIAL_COUNTS lets evaluate."""
     n_items, n_draws = evidence.profiles.shape
     n_tried = min(n_draws, max(BEST_TRIED, TRIAL_COUNTS // (n_items * n_draws)))
     tried = np.linspace(0, n_draws - 1, n_tried).round().astype(np.int64)
@@ -234,7 +239,7 @@ def _best_draws(evidence: Evidence) -> np.ndarray:
 
 
 def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) -> None:
-    """Move items, then whole clusters and what draws make of them, until nothing is gained."""
+    """Move items, then clusters and their intersections with those of draws, while that gains."""
     n_items, n_draws = evidence.profiles.shape
     whole = np.zeros(n_items, dtype=np.int64)
     while True:
@@ -251,9 +256,9 @@ def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) ->
 
 
 def _assign_undecided(evidence: Evidence, tables: Tables) -> None:
-    """Give rows that are alone here, but not in most draws, to the cluster where that costs least.
+    """Assign singletons that are not so in most draws to the cluster of least added loss.
 
-    Where all clusters are such rows, nothing is known to be one, and they stay.
+    If all clusters are such singletons, there is no other cluster, and they remain.
     """
     labels, sizes, cells = tables
     share, f = evidence.share, evidence.f
@@ -266,7 +271,7 @@ def _assign_undecided(evidence: Evidence, tables: Tables) -> None:
     if not decided.any():
         return
     for item, own in zip(lone[undecided], own_cells[undecided], strict=True):
-        there = cells[own]  # (n_draws, room)
+        there = cells[own]  # (n_draws, n_slots)
         cost = f[sizes + 1] - f[sizes] - share[own] @ (f[there + 1] - f[there])
         best = int(np.where(decided, cost, np.inf).argmin())
         for cluster, change in ((labels[item], -1), (best, 1)):
@@ -276,7 +281,7 @@ def _assign_undecided(evidence: Evidence, tables: Tables) -> None:
 
 
 def _move_items(evidence: Evidence, tables: Tables, items: np.ndarray) -> tuple[float, np.ndarray]:
-    """Move items one by one; those without a cluster get one. Tell how settled each item is."""
+    """Move items one by one, and assign those without a cluster; return the margin of each."""
     gained, margin = _move(evidence, tables, items, np.arange(len(items) + 1))
     by_item = np.full(len(evidence.weight), np.inf)
     by_item[items] = margin
@@ -284,7 +289,7 @@ def _move_items(evidence: Evidence, tables: Tables, items: np.ndarray) -> tuple[
 
 
 def _move_parts(evidence: Evidence, tables: Tables, guide: np.ndarray) -> float:
-    """Move the parts into which another partition cuts the clusters."""
+    """Move the intersections of the clusters with those of another partition, as blocks."""
     part = tables.labels * (int(guide.max()) + 1) + guide
     members = np.argsort(part, kind="stable")
     cuts = np.flatnonzero(np.diff(part[members])) + 1
@@ -294,7 +299,7 @@ def _move_parts(evidence: Evidence, tables: Tables, guide: np.ndarray) -> float:
 def _move(
     evidence: Evidence, tables: Tables, members: np.ndarray, starts: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Move blocks of items; return what was gained, and what the next best places would cost."""
+    """Move blocks of items; return the total gain, and the margin to the second best of each."""
     margin = np.empty(len(starts) - 1)
     least = ROUNDING * evidence.f[-1]
     return move_blocks(members, starts, *evidence, least, *tables, margin), margin

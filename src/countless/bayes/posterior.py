@@ -1,4 +1,4 @@
-"""What a sampler found: partitions drawn from the posterior, and what they say together.
+"""Posterior draws of partitions, and summaries of them.
 
 References
 ----------
@@ -20,32 +20,32 @@ from countless.bayes.draws import collapse, number_alike
 from countless.bayes.point_estimate import expected_loss, point_estimate
 from countless.kernels.draws import count_together
 
-# Labels up to this, or the number of rows, are numbered by a table.
+# Largest label, or the number of rows if that is larger: labels are renumbered by a lookup table.
 HIGHEST = 2**16
-# Sums of shares are this exact.
+# Tolerance for rounding errors in sums of probabilities.
 ROUNDING = 1e-9
 
 
 class Posterior:
-    """Draws of a partition and of its parameters, from several chains.
+    """Posterior draws of a partition and of its parameters, from several chains.
 
     Parameters
     ----------
     labels : array-like of int, shape (n_chains, n_draws, n_rows)
-        The cluster of each row in each draw, by any whole numbers from 0.
+        The cluster of each row in each draw, any nonnegative integers.
     log_joint : array-like of float, shape (n_chains, n_draws)
-        The log density of data, partition and parameters together, up to a constant.
+        The log joint density of data, partition and parameters, up to a constant.
     parameters : mapping, optional
-        Other draws by their names, each of shape ``(n_chains, n_draws, ...)``.
+        Draws of other quantities by name, each of shape ``(n_chains, n_draws, ...)``.
     thin : int, default=1
-        Sweeps of the sampler from one draw to the next; kept, not applied.
+        Number of sweeps of the sampler per draw; stored, not applied.
 
     Attributes
     ----------
     labels : ndarray of shape (n_chains, n_draws, n_rows)
-        Numbered by first appearance within each draw, in the smallest type that holds them.
+        Numbered by first appearance within each draw, of the smallest sufficient integer type.
     n_clusters : ndarray of int, shape (n_chains, n_draws)
-        How many clusters each draw has.
+        Number of clusters of each draw.
     log_joint : ndarray of shape (n_chains, n_draws)
     parameters : dict
     thin : int
@@ -94,7 +94,7 @@ class Posterior:
         return self.parameters["alpha"]
 
     def n_clusters_distribution(self) -> np.ndarray:
-        """Return how probable each number of clusters is: entry k belongs to k clusters.
+        """Return the posterior distribution of the number of clusters; entry k is that of k.
 
         Examples
         --------
@@ -106,17 +106,17 @@ class Posterior:
         return counts / counts.sum()
 
     def n_clusters_interval(self, prob: float = 0.95) -> tuple[int, int]:
-        """Return the shortest range of k that holds the number of clusters with a probability.
+        """Return the shortest credible interval of the number of clusters.
 
         Parameters
         ----------
         prob : float, default=0.95
-            Above 0 and at most 1.
+            Least probability of the interval, above 0 and at most 1.
 
         Returns
         -------
         low, high : int
-            Both ends belong to it. Of ranges of one length the most probable is taken.
+            Both ends are included. Of intervals of equal length the most probable is returned.
 
         Examples
         --------
@@ -140,22 +140,22 @@ class Posterior:
     def similarity(
         self, rows: ArrayLike | None = None, columns: ArrayLike | None = None
     ) -> np.ndarray:
-        """Return how probable it is that two rows share a cluster.
+        """Return the posterior similarity matrix: co-clustering probabilities of pairs of rows.
 
-        Only what is asked for is computed. All pairs of n rows take ``4 n ** 2`` bytes: this is
-        logged before, and refused where there is less memory.
+        Only the requested part is computed. The matrix of all pairs of n rows takes ``4 n ** 2``
+        bytes: the size is logged first, and an error is raised if there is less memory.
 
         Parameters
         ----------
         rows : array-like of int, optional
-            The rows of the answer; default: all.
+            Row indices, for the rows of the matrix; default: all.
         columns : array-like of int, optional
-            Its columns; default: all rows.
+            Row indices, for the columns of the matrix; default: all.
 
         Returns
         -------
         ndarray of float32, shape (len(rows), len(columns))
-            Shares of draws.
+            The share of draws in which two rows are in the same cluster.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class Posterior:
             4 * len(here) * len(there),
             "ask for some rows or columns",
         )
-        # Rows that no draw tells apart have the same answers: each is worked out once.
+        # Rows with equal labels in all draws have equal similarities: these are computed once.
         draws = self._draws()
         row_of, row_first = collapse(draws[:, here])
         column_of, column_first = collapse(draws[:, there])
@@ -188,26 +188,26 @@ class Posterior:
         assign: bool = True,
         same: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return the partition that is expected to be nearest to the truth.
+        """Return the partition of least posterior expected loss.
 
-        It is found by search, and but for rows that are then assigned never farther from the draws
-        than one of them that was tried: at 10,000 rows each of 200 draws is. Of more than 200
-        draws, 200 are searched with, and then all. It has at most twice the clusters of the largest
-        draw and eight more.
+        It is found by local search. Except for rows that ``assign`` then moves, its expected loss
+        is at most that of every draw that was evaluated: at 10,000 rows these are all of 200 draws.
+        With more than 200 draws the search uses 200, and then all of them. The result has at most
+        twice as many clusters as the largest draw, plus eight.
 
         Parameters
         ----------
         loss : {'vi', 'binder'}, default='vi'
-            What is expected to be small: the variation of information, or the share of pairs of
-            rows on which two partitions disagree (Binder), which likes small clusters more.
+            Variation of information, or Binder's loss: the share of pairs of rows on which two
+            partitions disagree, which favours small clusters more.
         random_state : int, RandomState, Generator or None, default=None
-            Where the search starts, and in which order it moves rows.
+            For the starts of the search and the order of its moves.
         assign : bool, default=True
-            A row that no cluster has in half of the draws is best left alone, by a little. Unless
-            most draws have it by itself as well, it gets the cluster where that costs least; False
-            leaves it alone.
+            A row that is with no cluster in half of the draws has a slightly lower expected loss
+            as a singleton. Unless it is a singleton in most draws, it is assigned to the cluster
+            where the loss increases least; False leaves it a singleton.
         same : ndarray of shape (n_rows,), optional
-            Rows of the same number are equal, and get the label that most of them have.
+            Rows with the same number are equal, and all get their majority label.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Posterior:
         return point_estimate(self._draws(), loss, random_state, assign, same)
 
     def expected_loss(self, labels: ArrayLike, loss: str = "vi") -> float:
-        """Return the mean distance of a partition from the draws.
+        """Return the posterior expected loss of a partition: its mean distance from the draws.
 
         Parameters
         ----------
@@ -252,13 +252,13 @@ class Posterior:
         return expected_loss(self._draws(), given, loss)
 
     def diagnostics(self) -> dict[str, Diagnostic]:
-        """Return how well the chains agree on k, on the log joint and on each parameter.
+        """Return R-hat and effective sample size of k, the log joint and each scalar parameter.
 
         Returns
         -------
         dict
-            A `Diagnostic` under ``"n_clusters"``, ``"log_joint"`` and the name of each parameter
-            that is one number.
+            A `Diagnostic` for ``"n_clusters"``, ``"log_joint"`` and the name of each scalar
+            parameter.
 
         Examples
         --------
@@ -274,18 +274,18 @@ class Posterior:
         return {name: diagnose(draws) for name, draws in self.scalars().items()}
 
     def scalars(self) -> dict[str, np.ndarray]:
-        """Return what is one number a draw by its name: k, the log joint and such parameters."""
+        """Return the draws of all scalars by name: k, the log joint and scalar parameters."""
         single = {name: draws for name, draws in self.parameters.items() if draws.ndim == 2}
         return {"n_clusters": self.n_clusters, "log_joint": self.log_joint, **single}
 
     def to_arviz(self) -> Any:
-        """Return the draws as ArviZ takes them; needs ``pip install 'countless[bayes]'``.
+        """Convert the draws for ArviZ; needs ``pip install 'countless[bayes]'``.
 
         Returns
         -------
         xarray.DataTree
-            ``posterior`` holds labels, numbers of clusters and parameters; ``sample_stats`` the
-            log joint, which ArviZ calls ``lp``.
+            ``posterior`` contains labels, numbers of clusters and parameters; ``sample_stats`` the
+            log joint density, which ArviZ calls ``lp``.
 
         Examples
         --------
@@ -303,11 +303,11 @@ class Posterior:
         return from_dict(groups, dims={"labels": ["row"]})
 
     def _draws(self) -> np.ndarray:
-        """Return the labels of all chains, one draw after the other."""
+        """Return the labels of all chains as one array, (n_chains * n_draws, n_rows)."""
         return self.labels.reshape(-1, self.labels.shape[2])
 
     def _check_rows(self, name: str, asked: Any) -> np.ndarray:
-        """Return row numbers as an array, or say which there is not."""
+        """Validate row indices and return them as an array."""
         n_rows = self.labels.shape[2]
         if asked is None:
             return np.arange(n_rows)
@@ -320,7 +320,7 @@ class Posterior:
         return array
 
     def _check_draws(self, name: str, values: Any) -> np.ndarray:
-        """Return values as an array with one entry for each draw, or say what is wrong."""
+        """Validate values, one entry for each draw, and return them as an array."""
         array = np.asarray(values, dtype=np.float64)
         if array.shape[:2] != self.n_clusters.shape:
             raise ValueError(
@@ -331,7 +331,7 @@ class Posterior:
 
 
 def _check_labels(labels: Any) -> np.ndarray:
-    """Return labels as an array of chains, draws and rows, or say what is wrong."""
+    """Validate labels and return them as an array of chains, draws and rows."""
     array = np.ascontiguousarray(labels)
     if array.ndim != 3 or not array.size:
         raise ValueError(

@@ -1,9 +1,9 @@
-"""What clusters say of new rows: finite mixtures of predictive densities.
+"""Posterior predictive densities of new rows, as finite mixtures.
 
-Given a partition of n rows, row n + 1 is in a cluster of s rows with the probability that the prior
-says, and then has the predictive density of that cluster; or it opens one, and has that of no rows.
-So each draw from the posterior is a mixture of densities, and the posterior predictive density is
-the mean of these mixtures.
+Given a partition of n rows, the prior gives the probability that row n + 1 is in each cluster or in
+a new one; its density is then the predictive density of that cluster, or the prior predictive
+density. So each posterior draw is a finite mixture, and the posterior predictive density is the
+mean of these mixtures over draws.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from countless.models import BoundModel
 from countless.priors import PartitionPrior
 from countless.priors.base import check_count
 
-# Rows whose densities are held at once.
+# Number of rows whose densities are computed at once, which bounds memory.
 BLOCK = 2**14
 
 
 class Mixture(NamedTuple):
-    """The clusters of one draw; the last one is new, and its statistics are zeros."""
+    """The clusters of one draw; the last is a new cluster, whose statistics are zeros."""
 
     statistics: np.ndarray  # (n_clusters + 1, width)
     log_weights: np.ndarray  # (n_clusters + 1,)
@@ -33,22 +33,22 @@ class Mixture(NamedTuple):
 def mixture_of(
     statistics: np.ndarray, sizes: np.ndarray, prior: PartitionPrior, hyper: np.ndarray
 ) -> Mixture:
-    """Return what clusters of these statistics and sizes say of one more row."""
+    """Return the predictive mixture of one more row, given clusters' statistics and sizes."""
     extended = np.concatenate([statistics, np.zeros((1, statistics.shape[1]))])
     return Mixture(extended, prior.log_predictive(sizes), hyper)
 
 
 class Packed(NamedTuple):
-    """Several mixtures as arrays, one after the other."""
+    """Several mixtures as concatenated arrays."""
 
     statistics: np.ndarray  # (n_sets, width)
-    weights: np.ndarray  # (n_sets,), not logarithms: a new cluster may have none
+    weights: np.ndarray  # (n_sets,), not logarithms: that of a new cluster may be 0
     hyper: np.ndarray  # (n_mixtures, n_hyper)
-    starts: np.ndarray  # (n_mixtures + 1,) int64, where each begins
+    starts: np.ndarray  # (n_mixtures + 1,) int64, offset of each mixture
 
 
 def pack(mixtures: Sequence[Mixture]) -> Packed:
-    """Return mixtures as arrays."""
+    """Concatenate mixtures."""
     statistics, log_weights, hyper = zip(*mixtures, strict=True)
     starts = np.cumsum([0, *map(len, log_weights)])
     return Packed(
@@ -57,7 +57,7 @@ def pack(mixtures: Sequence[Mixture]) -> Packed:
 
 
 def unpack(packed: Packed) -> list[Mixture]:
-    """Return mixtures that were packed."""
+    """Return the mixtures that `pack` concatenated."""
     with np.errstate(divide="ignore"):
         log_weights = np.log(packed.weights)
     return [
@@ -75,7 +75,7 @@ def log_weighted(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.nd
 
 
 def probabilities(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.ndarray:
-    """Return how probable each cluster is for each row that belongs to one of them."""
+    """Return the probability of each cluster, given that the row is in one of them."""
     found = np.empty((len(rows), len(mixture.log_weights) - 1))
     for block in _blocks(len(rows)):
         found[block] = normalised(log_weighted(model, rows[block], mixture)[:, :-1], block.start)
@@ -83,7 +83,7 @@ def probabilities(model: BoundModel, rows: np.ndarray, mixture: Mixture) -> np.n
 
 
 def normalised(log_weights: np.ndarray, first: int = 0) -> np.ndarray:
-    """Return weights that sum to 1 for each row, the first of which has this number in X."""
+    """Return weights normalized to sum 1 for each row; ``first`` is the first row's index in X."""
     highest = log_weights.max(axis=1, keepdims=True)
     unreached = ~np.isfinite(highest[:, 0])
     if unreached.any():
@@ -106,7 +106,7 @@ def log_densities(model: BoundModel, rows: np.ndarray, mixtures: Sequence[Mixtur
 def draw_rows(
     model: BoundModel, mixtures: Sequence[Mixture], n_rows: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Draw rows from the mean of mixtures, in the form that kernels take."""
+    """Draw rows from the mean of mixtures, in the model's internal format."""
     n_rows = check_count("n_samples", n_rows)
     counts = random.multinomial(n_rows, np.full(len(mixtures), 1.0 / len(mixtures)))
     drawn = []

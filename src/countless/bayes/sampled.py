@@ -1,4 +1,4 @@
-"""What all estimators have in common whose clusterings are drawn by chains."""
+"""Base classes of estimators that sample clusterings by Markov chains."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from countless.models import BoundModel
 from countless.models.saved import pack_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
-# Draws that predictive densities are averaged over.
+# Number of draws that predictive densities are averaged over.
 N_AVERAGED = 32
-# Chains whose R-hat is above this disagree.
+# Chains with an R-hat above this have not converged.
 HIGHEST_R_HAT = 1.1
-# Chains that run until they agree are asked after so many sweeps, then after a quarter more,
-# and at last end. One chain has nothing to agree with.
+# With n_sweeps='auto': sweeps before the first convergence test, the growth factor from one test to
+# the next, and the largest number of sweeps. One chain, which has no R-hat, makes SWEEPS_OF_ONE.
 FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 60, 1.25, 1000, 200
 
 ParametersOf = Callable[[Sequence[Sequence[Any]]], dict[str, np.ndarray]]
 
 
 class Sampled(CallbackSupportMixin, BaseEstimator):
-    """An estimator whose ``posterior_`` chains draw, as long as its parameters say."""
+    """An estimator whose ``posterior_`` is sampled by Markov chains."""
 
     posterior_: Posterior
     n_iter_: int
 
     def _check_schedule(self, *, may_be_auto: bool = False) -> Schedule:
-        """Check the parameters of the chains; return how long they run."""
+        """Validate the parameters of the chains; return their schedule."""
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be {' or '.join(map(repr, LOSSES))}; got {self.loss!r}")
         check_flags(self, "split_merge", "sample_hyper")
@@ -51,13 +51,14 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
         return schedule_of(self)
 
     def _advice(self) -> str:
-        """Return what to do about chains that disagree."""
+        """Return the advice that the convergence warning ends with."""
         return "raise n_sweeps"
 
     def _judge_chains(self, stacklevel: int = 5) -> None:
-        """Say whether chains agree, and warn where they do not.
+        """Set ``converged_`` from R-hat, and warn if the chains disagree.
 
-        Called by what ``fit`` calls, which scikit-learn wraps, five calls are up to the caller.
+        The default ``stacklevel`` reaches the caller of ``fit``, from a method that ``fit`` calls
+        and through scikit-learn's wrapper of ``fit``.
         """
         found = self.posterior_.diagnostics()
         apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
@@ -73,7 +74,7 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
 
 
 class SampledMixture(DensityMixin, ClusterMixin, Sampled):
-    """A mixture: rows have densities."""
+    """A sampled mixture model, which has a predictive density of rows."""
 
     model_: BoundModel
     model_table_: np.ndarray | None
@@ -85,9 +86,9 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
     mixture_starts_: np.ndarray
 
     def _store_mixtures(self, model: BoundModel, mixtures: Sequence[Mixture]) -> None:
-        """Keep what predictions need as plain arrays: that of ``labels_``, then those of draws."""
+        """Store mixtures for predictions as arrays: that of ``labels_``, then those of draws."""
         self.model_ = model
-        # A model that has a name can be saved by it; others, of any make, cannot.
+        # Only a model given by its name can be saved; an arbitrary Model object cannot.
         saved = pack_model(model) if isinstance(self.model, str) else None
         self.model_table_, self.model_levels_, self.model_hyper_ = saved or (None, None, None)
         packed = pack(mixtures)
@@ -112,7 +113,7 @@ class SampledMixture(DensityMixin, ClusterMixin, Sampled):
 
 
 def schedule_of(estimator: Any) -> Schedule:
-    """Check how long chains run and what is kept of them, and return it."""
+    """Validate ``n_sweeps``, ``burn_in`` and ``thin``, and return the schedule."""
     check_counts(estimator, "n_chains", "n_sweeps", "thin")
     n_sweeps, thin = estimator.n_sweeps, estimator.thin
     burn_in = n_sweeps // 2 if estimator.burn_in is None else estimator.burn_in
@@ -121,7 +122,10 @@ def schedule_of(estimator: Any) -> Schedule:
 
 
 def schedule_until_agreed(estimator: Any) -> Schedule:
-    """Check what is kept of chains that run until they agree, and return when they are asked."""
+    """Validate ``burn_in`` and ``thin``; return the schedule of chains that run until they agree.
+
+    Convergence is tested at a geometric sequence of numbers of sweeps.
+    """
     check_counts(estimator, "n_chains", "thin")
     thin, most, halve = estimator.thin, most_sweeps(estimator), estimator.burn_in is None
     burn_in = most // 2 if halve else estimator.burn_in
@@ -135,7 +139,7 @@ def schedule_until_agreed(estimator: Any) -> Schedule:
 
 
 def most_sweeps(estimator: Any) -> int:
-    """Return how many sweeps a chain of an estimator makes at most."""
+    """Return the largest number of sweeps of a chain of an estimator."""
     if estimator.n_sweeps != "auto":
         return estimator.n_sweeps
     return MOST_SWEEPS if estimator.n_chains > 1 else SWEEPS_OF_ONE
@@ -151,7 +155,7 @@ def _check_burn_in(burn_in: Any, n_sweeps: int, thin: int) -> None:
 def chains_agree(
     draws: Sequence[Sequence[Any]], parameters_of: ParametersOf = parameters_of
 ) -> bool:
-    """Tell whether chains agree on k, the log joint density and parameters of the prior."""
+    """Return whether R-hat is low for k, the log joint density and the prior's parameters."""
     log_joint = np.array([[draw.log_joint for draw in chain] for chain in draws])
     n_clusters = np.array([[draw.labels.max() for draw in chain] for chain in draws])
     numbers = [n_clusters, log_joint, *parameters_of(draws).values()]
@@ -159,7 +163,7 @@ def chains_agree(
 
 
 def as_prior(name: str, prior: Any) -> PartitionPrior:
-    """Return the prior that a parameter gives; None leaves the concentration to the data."""
+    """Validate a prior; None is a Dirichlet process with a prior on its concentration."""
     if prior is None:
         return DirichletProcess(Gamma(1.0, 1.0))
     if not isinstance(prior, PartitionPrior):
@@ -170,7 +174,7 @@ def as_prior(name: str, prior: Any) -> PartitionPrior:
 def posterior_of(
     draws: Sequence[Sequence[Any]], thin: int, parameters_of: ParametersOf = parameters_of
 ) -> Posterior:
-    """Return what chains drew of a partition and of the parameters of its prior."""
+    """Return the draws of chains, of partitions and parameters of their prior, as a Posterior."""
     return Posterior(
         [[draw.labels for draw in chain] for chain in draws],
         [[draw.log_joint for draw in chain] for chain in draws],

@@ -1,23 +1,27 @@
-"""Whole clusters split in two or joined, accepted so that the posterior stays as it is.
+"""Split-merge moves: Metropolis-Hastings proposals that leave the posterior invariant.
 
-A split of the cluster of rows i and j shares its other rows out between the two, one by one in
-random order, each by its probability given those before it [2]_. Mostly this is the proposal: as
-the pieces grow their own way, it comes back to clusters that overlap. One time in ten it is where
-some Gibbs scans start, the last of which is the proposal [1]_: this sorts out clusters that lie
-apart. A merge asks how probable the present two clusters would have been as a split.
+A split of the cluster of rows i and j allocates its other rows to two pieces that start from i and
+j, sequentially in random order, each row by its conditional probability given the rows allocated
+before it [2]_. Usually this allocation is the proposal; it mixes well between overlapping clusters.
+In a tenth of the proposals without early rejection it is the launch state of restricted Gibbs
+scans, the last of which is the proposal [1]_; these separate clusters that lie apart. For a merge
+the proposal probability of the reverse move is that of splitting into the present two clusters.
 
-Which two rows is ours. Half of the time they are of one cluster: any i, and any j of its cluster.
-Half of the time the second is of another cluster, chosen by the square root of what joining the two
-clusters would multiply the posterior by, so that hopeless pairs are rare. The probability of the
-way back is at most 1, which refuses most merges before any row is looked at.
+How the pair of rows is chosen is specific to this library. With probability 1/2 a split is
+proposed: i is any row, and j any other row of its cluster. Otherwise a merge is proposed: the
+cluster of j is drawn with probability proportional to the square root of the factor by which
+joining the two clusters multiplies the posterior, so that improbable merges are seldom proposed.
+The proposal probability of the reverse split is at most 1; this bound on the acceptance ratio
+rejects most merges before any row is visited.
 
-Most proposals come to nothing, and mostly the first few rows tell. So but for some proposals that
-are seen through, after some rows, twice as many, and so on, one asks how much more probable these
-rows are as two clusters than as one, beside the probability of having shared them out like this. A
-split goes on by chance, as often as it would be accepted with these rows alone (or e times as
-often), and a merge likewise by the inverse. What goes on against the odds is accepted the more
-readily, so that each split happens about as often as it would, at a small part of the cost: the
-chances of going on are part of the proposal, both ways.
+Most proposals are rejected, and usually the first few rows show it. So all but some proposals are
+subject to early rejection. After a first part of the rows, twice as many, and so on, the partial
+acceptance ratio is computed: the density of these rows as two clusters over that as one, and over
+the probability of their allocation. A split continues with the probability with which it would be
+accepted given these rows alone (or e times that), and a merge with that of the inverse ratio. The
+continuation probabilities are part of the proposal and enter the acceptance ratio in both
+directions, so that the move is exact. Each split is accepted about as often as without early
+rejection, at a small part of the cost.
 
 References
 ----------
@@ -35,41 +39,45 @@ from countless.bayes.collapsed import NO_TARGET, NOTHING, Partition, Setting, wi
 from countless.kernels import split_merge as kernels
 from countless.kernels.gibbs import sweep
 
-# The share of the proposals that are never given up half way that scans go before.
+# Of the proposals without early rejection, the share that starts with Gibbs scans (Jain and Neal).
 LAUNCHES = 0.1
-# Rows of others that are shared out before one first asks whether to go on: so many for each number
-# that a cluster is known by, and at least so many.
+# Rows that are allocated before the first early-rejection test: this number per entry of a
+# cluster's sufficient statistics, and a minimum.
 PART_PER_NUMBER, LEAST_PART = 1, 16
 
 
 def split_and_merge(
     partition: Partition, setting: Setting, n_tries: int, n_whole: int | None = None
 ) -> Partition:
-    """Propose so many splits and merges, and take those that are accepted.
+    """Make ``n_tries`` split or merge proposals, and return the resulting partition.
 
-    So many of them, by default all, are never given up half way.
+    The first ``n_whole`` of them, by default all, are made without early rejection.
     """
     return _try(partition, setting, n_tries, n_tries if n_whole is None else n_whole, False)
 
 
 def settle(partition: Partition, setting: Setting, n_tries: int) -> Partition:
-    """Look for where a chain belongs, by moves of which nothing may be kept.
+    """Move a chain towards high density during burn-in.
 
-    Two clusters are joined more readily: it is asked how probable they are as a split that begins
-    with themselves. Halves of one cluster, which a split finds in one of many ways, would else stay
-    apart for long. Two clusters that are not joined are shared out anew, which is kept if it makes
-    the partition more probable: where clusters overlap, a border in the wrong place moves by little
-    with each sweep. Last, the chain tries to do without some cluster.
+    These moves do not leave the posterior invariant, so that no draw may be kept before they end.
+
+    - Merges are accepted more easily: the probability of the reverse split is taken from a scan
+      that starts at the two clusters themselves. Two halves of one cluster would otherwise remain
+      separate for long, as there are many ways to split it.
+    - The rows of two clusters are allocated again, and the result is taken if its density is
+      higher. Between overlapping clusters a misplaced boundary moves little in each sweep.
+    - Last, one cluster is dissolved; see `_dissolve`.
     """
     return _dissolve(_try(partition, setting, n_tries, n_tries, True), setting)
 
 
 def _dissolve(partition: Partition, setting: Setting) -> Partition:
-    """Give the rows of any cluster to the others, if that is the more probable way to have them.
+    """Assign the rows of a random cluster to the other clusters, if that is more probable.
 
-    So ends a cluster between two that overlap, made of rows of both: it can be joined with neither.
-    Partitions into fewer clusters are more probable one by one, but there are fewer of them: one
-    over the probability of the choices of a scan says how many.
+    This removes a cluster between two overlapping ones that took rows from both, which cannot be
+    merged with either. A single partition into fewer clusters has a higher density, but there are
+    fewer such partitions. So both densities are divided by the probability of the choices of a
+    Gibbs scan, an estimate of one over the number of comparable partitions.
     """
     _, _, tables, random = setting
     k = len(partition.sizes)
@@ -89,9 +97,9 @@ def _dissolve(partition: Partition, setting: Setting) -> Partition:
 
 
 def _scan(partition: Partition, setting: Setting, order: np.ndarray) -> tuple[Partition, float]:
-    """Draw the clusters of some rows, none of which may open one; clusters may become empty.
+    """Draw the clusters of some rows; no new cluster may open, and clusters may become empty.
 
-    Returns them, and the log of the joint density over the probability of these choices.
+    Returns the partition, and the log of its joint density over the probability of these choices.
     """
     model, rows, tables, random = setting
     labels, sizes = partition.labels.copy(), partition.sizes.copy()

@@ -1,4 +1,4 @@
-"""Where chains start."""
+"""Initial partitions of chains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from countless.hard.dp_means import DPMeans
 
 
 def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> np.ndarray:
-    """Return the clusters to start from: all rows in one, those of DP-means, or those given."""
+    """Return initial labels: all rows in one cluster, those of DP-means, or given ones."""
     if isinstance(init, str):
         if init == "one":
             return np.zeros(len(rows), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Tables as component models take them, checked as scikit-learn does."""
+"""Validation of input tables for component models, as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from countless.models.named import MODELS
 
 
 def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
-    """Return a table for a model: numbers as an array, anything else as it is."""
+    """Validate a table for a model: numbers are returned as an array, other input unchanged."""
     if model.categorical:
         check_column_names(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -21,9 +21,10 @@ def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
 
 
 def check_enough_rows(model: Model, table: Any) -> None:
-    """Raise a ValueError where full covariances are to be learned from fewer rows than columns.
+    """Raise a ValueError if full covariances would be estimated from fewer rows than columns.
 
-    Few rows are explained by a cluster each as well as by any other partition. Two rows may be.
+    With so few rows, one cluster per row is as probable as any other partition. Two rows are
+    accepted.
     """
     if not isinstance(model, Gaussian) or model.scale is not None:
         return
@@ -36,9 +37,9 @@ def check_enough_rows(model: Model, table: Any) -> None:
 
 
 def tag_table(tags: Any, model: Any) -> None:
-    """Say in scikit-learn's tags which cells a model takes, given as such or by its name."""
+    """Set scikit-learn's input tags from a model, given as an object or by its name."""
     known = MODELS.get(model, Model) if isinstance(model, str) else type(model)
-    if not issubclass(known, Model):  # fit refuses it
+    if not issubclass(known, Model):  # fit raises the error
         known = Model
     tags.input_tags.allow_nan = known.allow_nan
     tags.input_tags.categorical = known.categorical

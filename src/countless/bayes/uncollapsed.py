@@ -1,10 +1,9 @@
-"""Partitions moved given parameters of clusters: Neal's algorithm 2.
+"""Uncollapsed Gibbs sampling of partitions, given parameters of clusters: Neal's algorithm 2.
 
-Each sweep draws the parameters of every cluster from their posterior; then each row goes to a
-cluster of s others with weight f(s + 1) / f(s) p(x | its parameters), or to a new one, whose
-parameters are drawn at once. It is the sampler that Kulis and Jordan compare DP-means with
-(section 6 of their paper); a row leaves a cluster less easily than when parameters are integrated
-out.
+Each sweep draws the parameters of every cluster from their posterior. Then each row is assigned to
+a cluster of s others with weight f(s + 1) / f(s) p(x | its parameters), or to a new one, whose
+parameters are drawn immediately. It is the sampler that Kulis and Jordan compare DP-means with
+(section 6 of their paper). It mixes more slowly than with parameters integrated out.
 
 R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models", JCGS 9, 2000.
 """
@@ -20,14 +19,14 @@ from countless.kernels.arrays import plain
 from countless.kernels.gibbs import sweep_densities
 from countless.models import BoundModel
 
-# Densities of so many rows are held at once.
+# Number of rows whose densities are computed at once, which bounds memory.
 BLOCK = 2**14
 
 
 def uncollapsed_sweep(partition: Partition, setting: Setting) -> Partition:
     """Draw the parameters of each cluster, then the cluster of each row in turn."""
     _, rows, tables, random = setting
-    model = cast(BoundModel, setting.model)  # others draw no parameters
+    model = cast(BoundModel, setting.model)  # other cluster models cannot draw parameters
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
     drawn = model.draw_parameters(partition.statistics, random)
     parameters = {name: np.array(value) for name, value in drawn.items()}
@@ -40,7 +39,7 @@ def uncollapsed_sweep(partition: Partition, setting: Setting) -> Partition:
             row, opened = sweep_densities(
                 densities, fresh, row, sizes, names, tables.join, tables.open, random
             )
-            if opened:  # by the row before
+            if opened:  # by the previous row
                 added = model.draw_parameters(model.statistics(block[row - 1 : row])[None], random)
                 slot = int(sizes.argmin())
                 if sizes[slot] > 0:

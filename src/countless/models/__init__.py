@@ -1,7 +1,7 @@
-"""Component models: what one cluster looks like.
+"""Component models: conjugate likelihoods of the rows of one cluster.
 
-Each has statistics that add up over rows, and everything that clustering asks of them: the log
-marginal likelihood, predictive densities, draws, and hyperparameters from the data.
+Each has additive sufficient statistics, the log marginal likelihood, predictive densities,
+posterior draws of parameters, and hyperparameters that are set from the data.
 """
 
 from countless.models.columns import Columns

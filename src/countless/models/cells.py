@@ -1,4 +1,4 @@
-"""Models that treat every column on its own: any kinds of columns, and gaps that drop out."""
+"""Models with independent columns, of any types; missing values are integrated out."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from countless.models.protocol import BoundModel, Model
 
 
 class Block(NamedTuple):
-    """Columns of one kind and width, with the hyperparameters that they share or have each."""
+    """Columns of one family and width, with their hyperparameters, shared or per column."""
 
     family: Family
     columns: np.ndarray  # (n_columns,)
     hyper: Hyper
-    places: np.ndarray  # (n_columns, n_hyper of a column): which of the hyperparameters
-    levels: np.ndarray | None = None  # what the codes of a category mean
-    prefix: str = ""  # before the names of its parameters
+    places: np.ndarray  # (n_columns, n_hyper of a column): indices into the hyperparameters
+    levels: np.ndarray | None = None  # the values that the codes of a category stand for
+    prefix: str = ""  # of the names of its parameters
 
 
 class ColumnModel(Model, ABC):
-    """A model that can stand for one column of a table as well as for all of them."""
+    """A model that can be used for a single column of a table as well as for all of them."""
 
     @abstractmethod
     def encode(self, values: np.ndarray, column: int, levels: np.ndarray | None) -> np.ndarray:
-        """Return a column as floats, gaps as NaN, or say which cell is wrong."""
+        """Encode a column as floats, missing values as NaN; raise an error for invalid cells."""
 
     @abstractmethod
     def blocks(
@@ -40,7 +40,7 @@ class ColumnModel(Model, ABC):
     ) -> list[Block]:
         """Return the blocks that model these columns of a table.
 
-        Clusters of numbers are expected to have this share of the variance of a column.
+        ``share`` is the expected variance of clusters of numbers as a share of the column's.
         """
 
     def bind(self, X: Any) -> BoundCells:
@@ -53,7 +53,7 @@ class ColumnModel(Model, ABC):
 def bind_blocks(
     parts: Sequence[tuple[ColumnModel, Block]], columns: Sequence[np.ndarray]
 ) -> BoundCells:
-    """Return the model of a table whose columns the blocks share out among them."""
+    """Return the model of a table whose columns are partitioned into the blocks."""
     return BoundCells([part for part, _ in parts], [block for _, block in parts], columns)
 
 
@@ -81,7 +81,7 @@ class BoundCells(BoundModel):
     def _prepare(self) -> None:
         self.prior = np.empty(self.width)
         first = 0
-        self._places = []  # of each block: its stretches (n_columns, width), its first hyper
+        self._places = []  # of each block: indices (n_columns, width), first hyper
         for block in self.blocks:
             hyper = self.hyper.value[first + block.places].copy()
             if block.family.kind in (NUMBER, FIXED):
@@ -93,7 +93,7 @@ class BoundCells(BoundModel):
             first += len(block.hyper.value)
 
     def rows(self, X: Any) -> np.ndarray:
-        """Return codes and numbers, these seen from the mean of the table that was bound."""
+        """Encode rows: categories as codes, numbers minus the mean of the table that was bound."""
         columns = columns_of(X)
         if len(columns) != self.n_features:
             raise ValueError(f"X has {len(columns)} columns; the model has {self.n_features}")
@@ -105,7 +105,7 @@ class BoundCells(BoundModel):
         return rows
 
     def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows in the form that they came in; an object array where it has levels."""
+        """Decode rows to the values of the input table; an object array if there are levels."""
         if all(block.levels is None for block in self.blocks):
             return rows + self.origin
         table = (rows + self.origin).astype(object)
@@ -117,7 +117,7 @@ class BoundCells(BoundModel):
         return table
 
     def spread(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows to fit; a number that does not vary says nothing, and is left out."""
+        """Return rows to fit; constant columns of numbers are uninformative, and set to NaN."""
         spread = super().spread(rows)
         for j in self.rounded_columns():
             seen = rows[~np.isnan(rows[:, j]), j]
@@ -126,7 +126,7 @@ class BoundCells(BoundModel):
         return spread
 
     def rounded_columns(self) -> np.ndarray:
-        """Return the columns of numbers whose variances are found from the rows."""
+        """Return the columns of numbers whose variances are estimated from the rows."""
         found, first = [np.empty(0, dtype=np.intp)], 0
         for block in self.blocks:
             if block.family.kind in (NUMBER, FIXED):
@@ -168,7 +168,7 @@ class BoundCells(BoundModel):
         return parameters
 
     def draw_rows(self, parameters: Parameters, rng: np.random.Generator) -> np.ndarray:
-        """Draw one row for each set of parameters, in the form that kernels take."""
+        """Draw one row for each set of parameters, in the kernels' encoding."""
         drawn = [block.family.draw(self._of(block, parameters), rng) for block in self.blocks]
         rows = np.empty((len(drawn[0]), self.n_features))
         for block, values in zip(self.blocks, drawn, strict=True):
@@ -185,7 +185,7 @@ class BoundCells(BoundModel):
         return total
 
     def _of(self, block: Block, parameters: Parameters) -> Parameters:
-        """Return the parameters of a block, means as the kernels see them."""
+        """Return the parameters of a block, means relative to the origin as in the kernels."""
         own = {
             name.removeprefix(block.prefix): value
             for name, value in parameters.items()

@@ -1,4 +1,4 @@
-"""What the models check first, with errors that name the row and column, or the parameter."""
+"""Input validation of models, with errors that name the row and column, or the parameter."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-# The squares of larger numbers, summed over rows, would not be numbers.
+# The squares of larger numbers, summed over rows, would overflow.
 LARGEST = 1e152
-# A smaller variance is the sum of squares that have lost digits.
+# Below this variance, squares have underflowed and lost digits.
 LEAST_VARIANCE = 1e-280
-# Numbers that differ by this share of the largest differ by rounding errors.
+# Relative tolerance of rounding errors: numbers that differ less are equal.
 ROUNDING = 8 * np.finfo(np.float64).eps
 
-# The share of the variance of the data that a cluster is expected to have; and where there are
-# fewer rows than columns, as nothing then speaks against narrow clusters of one row each.
+# Prior expectation of the variance of a cluster as a share of the variance of the data; and the
+# same with fewer rows than columns, where nothing else prevents narrow clusters of one row each.
 SHARE, SHARE_OF_FEW = 0.1, 1.0
 
 
 class BadCell(ValueError):
-    """A cell that a model cannot take."""
+    """An invalid cell for a model."""
 
     def __init__(self, what: str, row: int, column: int, value: Any = None):
         has = "" if value is None else f" has {value}"
@@ -28,7 +28,7 @@ class BadCell(ValueError):
         self.what, self.row, self.column, self.value = what, row, column, value
 
     def at(self, row: int, column: int) -> BadCell:
-        """Return the same complaint about another place."""
+        """Return the same error for another row and column."""
         return BadCell(self.what, row, column, self.value)
 
 
@@ -40,7 +40,7 @@ def columns_of(X: Any) -> list[np.ndarray]:
         columns = [column.to_numpy() for column in X.get_columns()]
     else:
         array = np.asarray(X)
-        if array is not X and array.dtype.kind in "US":  # lists: numbers beside text stay numbers
+        if array is not X and array.dtype.kind in "US":  # lists: keep numbers mixed with text
             array = np.array(X, dtype=object)
         if array.ndim != 2:
             raise ValueError(f"X must have rows and columns; its shape is {array.shape}")
@@ -53,13 +53,13 @@ def columns_of(X: Any) -> list[np.ndarray]:
 
 
 def _times_as_objects(values: np.ndarray) -> np.ndarray:
-    """Return dates as such: those in nanoseconds, and gaps among them, look like numbers."""
+    """Return dates as objects: in nanoseconds, and where missing, they would become numbers."""
     kind = values.dtype.kind
     return values.astype(f"{kind}8[us]").astype(object) if kind in "mM" else values
 
 
 def _values_of(column: Any) -> np.ndarray:
-    """Return a column of a pandas frame; gaps among objects, of whichever type, as None."""
+    """Return a column of a pandas frame; missing values among objects, of any type, as None."""
     values = column.to_numpy()
     if values.dtype == object:
         values = values.copy()
@@ -68,14 +68,14 @@ def _values_of(column: Any) -> np.ndarray:
 
 
 def refuse(bad: np.ndarray, values: np.ndarray, column: int, why: str) -> None:
-    """Raise an error that names the first bad cell of a column, if there is one."""
+    """Raise an error that names the first invalid cell of a column, if there is one."""
     if bad.any():
         row = int(np.argmax(bad))
         raise BadCell(why, row, column, values[row])
 
 
 def numbers(values: np.ndarray, column: int) -> np.ndarray:
-    """Return a column as floats, gaps as NaN; float32 stays float32."""
+    """Return a column as floats, missing values as NaN; float32 is preserved."""
     if values.dtype.kind == "c":
         raise BadCell("contains a complex number", 0, column, values[0])
     if values.dtype == np.float32:
@@ -100,7 +100,7 @@ def _number(value: Any, row: int, column: int) -> float:
 
 
 def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:
-    """Return a column of counts as floats, gaps as NaN."""
+    """Return a column of counts as floats, missing values as NaN."""
     result = numbers(values, column)
     refuse(result < 0, values, column, "contains a negative count")
     refuse(result % 1 > 0, values, column, "contains a count that is not whole")
@@ -108,7 +108,7 @@ def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:
 
 
 def per_column(name: str, value: Any, n_columns: int, *, positive: bool = True) -> np.ndarray:
-    """Return a parameter, one number or one for each column, as an array."""
+    """Validate a parameter, a scalar or one number for each column; return one for each column."""
     wanted = "one number" if n_columns == 1 else f"one number or {n_columns}"
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -123,9 +123,9 @@ def per_column(name: str, value: Any, n_columns: int, *, positive: bool = True) 
 
 
 def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of each column, gaps left out: 0 and 1 where a column has no values.
+    """Return mean and variance of each column, ignoring missing values; 0 and 1 without values.
 
-    A column that does not vary gets variance 1, and its mean is its value to the last digit.
+    A constant column gets variance 1, and its mean is exactly its value.
     """
     seen = np.isfinite(values)
     count = np.maximum(seen.sum(axis=0), 1)
@@ -145,9 +145,9 @@ def means_and_variances(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cluster_share(columns: Sequence[np.ndarray] | np.ndarray) -> float:
-    """Return the share of the variance of these columns that a cluster is expected to have.
+    """Return the expected variance of a cluster as a share of that of these columns.
 
-    Columns that do not vary say nothing, and do not count.
+    Constant columns are not counted.
     """
     n_rows = len(columns[0])
     few = n_rows < len(columns) and n_rows < sum(map(_varies, columns))
@@ -155,22 +155,23 @@ def cluster_share(columns: Sequence[np.ndarray] | np.ndarray) -> float:
 
 
 def _varies(values: np.ndarray) -> bool:
-    """Tell whether a column of any kind has two different values; gaps are none."""
+    """Return whether a column of any type has two different values; missing ones are ignored."""
     seen = (value for value in values.tolist() if value is not None and value == value)
     first = next(seen, None)
     return any(value != first for value in seen)
 
 
 def is_constant(values: np.ndarray) -> bool:
-    """Tell whether numbers do not vary by more than rounding errors."""
+    """Return whether numbers are equal up to rounding errors."""
     return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
 
 
 def log_rounding_variances(values: np.ndarray) -> np.ndarray:
     """Return the log variance of rounding in each column; -inf where no value repeats.
 
-    Values that repeat were rounded, to steps no larger than the least difference. A density that
-    takes them as exact grows without limit as a cluster of equal values is made narrower.
+    Repeated values are taken to be rounded, to steps no larger than the least difference. If they
+    were taken as exact, the likelihood of a cluster of equal values would be unbounded as its
+    variance tends to 0.
     """
     found = np.full(values.shape[1], -np.inf)
     for j, column in enumerate(values.T.astype(np.float64)):

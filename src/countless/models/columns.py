@@ -1,4 +1,4 @@
-"""A table whose columns each have their own model."""
+"""Tables with columns of mixed types, each with its own model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ KINDS = {
 
 
 class Columns(Model):
-    """Columns of different kinds side by side, independent given the cluster; gaps drop out.
+    """Columns of mixed types, independent given the cluster; missing values are integrated out.
 
     Parameters
     ----------
     models : sequence or mapping, default=None
         The model of each column: ``DiagonalGaussian``, ``FixedGaussian``, ``Bernoulli``,
-        ``Categorical`` or ``Poisson``, or in one word ``'number'``, ``'binary'``,
-        ``'category'`` or ``'count'``. A mapping, from places or from the names of a data frame,
-        may leave columns out. By default, and where left out: numbers are numbers, unless all
-        are 0 or 1, and anything else is a category.
+        ``Categorical`` or ``Poisson``, or by type ``'number'``, ``'binary'``, ``'category'`` or
+        ``'count'``. A mapping, from column indices or from the names of a data frame, may omit
+        columns. By default, and for omitted columns, the type is detected: numeric columns are
+        numbers, or binary if all values are 0 or 1, and other columns are categories.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Columns(Model):
 
 
 def _given(models: Any, names: Sequence) -> list:
-    """Return what was given for each column, None where nothing was."""
+    """Return the given model of each column, None where none was given."""
     if models is None:
         return [None] * len(names)
     if isinstance(models, Mapping):
@@ -97,7 +97,7 @@ def _model(given: Any, column: int) -> ColumnModel:
 
 
 def _usual(values: np.ndarray) -> ColumnModel:
-    """Return the model that the values of a column suggest."""
+    """Return the default model for the detected type of a column."""
     seen = [value for value in values.tolist() if value is not None and value == value]
     if all(isinstance(value, bool | int | float) for value in seen):
         return Bernoulli() if seen and set(seen) <= {0, 1} else DiagonalGaussian()

@@ -1,6 +1,7 @@
-"""Models of single columns, and of tables whose columns are alike: numbers, categories, counts.
+"""Models of single columns, and of tables of one type: numbers, categories, counts.
 
-In all of them columns are independent given the cluster, so that a gap (NaN) drops out.
+Columns are independent given the cluster, so that missing values (NaN) are integrated out by
+omitting their cells.
 """
 
 from __future__ import annotations
@@ -15,26 +16,27 @@ from countless.models.families import Category, Count, Family, Fixed, Number
 from countless.models.gaussian import STRENGTH
 from countless.models.hyper import InverseGamma, make_hyper
 
-# A prior that is worth less than so many rows is as good as none, and rounding would eat it.
+# Least strength of the prior mean, in pseudo-observations: below it rounding errors dominate.
 LEAST_STRENGTH = 1e-9
 
 
 class DiagonalGaussian(ColumnModel):
-    """Normal columns, each with a normal-inverse-gamma prior: clusters along the axes.
+    """Normal columns, each with a normal-inverse-gamma prior: diagonal covariances.
 
     Parameters
     ----------
     mean : float or array-like of shape (n_features,), default=None
-        Where clusters are expected; by default the means of the data.
+        Prior mean of cluster means; by default the means of the data.
     strength : float or array-like, default=None
-        How many rows that is worth; by default 0.05.
+        Weight of the prior mean, as a number of pseudo-observations; by default 0.05.
     shape, scale : float or array-like, default=None
-        The variance of a column is ``scale`` over a gamma variable of this shape; by default
-        2 and a tenth of the variance of the data, which is then what is expected.
+        Parameters of the inverse-gamma prior of the variance of a column; by default 2 and a tenth
+        of the variance of the data, which is then the prior expectation.
 
     Notes
     -----
-    What is given stays; what is None may be fitted or sampled. Gaps (NaN) drop out.
+    Given hyperparameters are fixed; those that are None may be optimised or sampled. Missing values
+    (NaN) are integrated out.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class DiagonalGaussian(ColumnModel):
         self.scale = scale
 
     def encode(self, values, column, levels):
-        """Return a column as floats, gaps as NaN."""
+        """Return a column as floats, missing values as NaN."""
         return checks.numbers(values, column)
 
     def blocks(self, values, columns, share):
@@ -77,21 +79,21 @@ class DiagonalGaussian(ColumnModel):
 
 
 class FixedGaussian(ColumnModel):
-    """Normal columns of one variance: round clusters, the model behind DP-means.
+    """Normal columns of one shared variance: spherical clusters, the model of DP-means.
 
     Rows are normal about the mean of their cluster with variance ``variance`` in every column,
-    and these means about ``mean`` with variance ``prior_variance``. As the variance falls to 0
-    the posterior of a Dirichlet process mixture becomes DP-means (Kulis and Jordan, 2012).
+    and these means about ``mean`` with variance ``prior_variance``. As the variance tends to 0,
+    Gibbs sampling of a Dirichlet process mixture becomes DP-means (Kulis and Jordan, 2012).
 
     Parameters
     ----------
     variance : float or InverseGamma, default=None
-        The variance in a cluster, or a prior of it, which is then fitted or sampled; by default
-        inverse-gamma of shape 2 and of a tenth of the mean variance of the columns.
+        The variance within clusters, or a prior of it, which is then optimised or sampled; by
+        default inverse-gamma of shape 2, with a tenth of the mean variance of the columns as scale.
     prior_variance : float, default=None
-        The variance of the means; by default the mean variance of the columns.
+        The prior variance of cluster means; by default the mean variance of the columns.
     mean : float or array-like of shape (n_features,), default=None
-        The mean of the means; by default those of the data.
+        The prior mean of cluster means; by default the means of the data.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class FixedGaussian(ColumnModel):
         self.mean = mean
 
     def encode(self, values, column, levels):
-        """Return a column as floats, gaps as NaN."""
+        """Return a column as floats, missing values as NaN."""
         return checks.numbers(values, column)
 
     def blocks(self, values, columns, share):
@@ -124,7 +126,7 @@ class FixedGaussian(ColumnModel):
         if isinstance(given, InverseGamma):
             checks.per_column("the shape and scale of variance", given, 2)
             inverse_gamma[d] = given
-            # The expected variance, or the likeliest one where there is no expectation.
+            # The prior mean of the variance, or its mode if the mean is infinite.
             variance = given.scale / (given.shape + (-1.0 if given.shape > 1.0 else 1.0))
         else:
             variance = checks.per_column("variance", given, 1)[0]
@@ -150,8 +152,8 @@ class Bernoulli(ColumnModel):
     Parameters
     ----------
     a, b : float or array-like of shape (n_features,), default=None
-        The prior is worth ``a`` ones and ``b`` zeros; by default 2 rows in all, shared out like
-        the data (with one 0 and one 1 more).
+        Parameters of the beta prior, as pseudo-counts of ones and of zeros; by default their sum is
+        2, in the proportions of the data (with one 0 and one 1 added).
 
     Examples
     --------
@@ -167,7 +169,7 @@ class Bernoulli(ColumnModel):
         self.b = b
 
     def encode(self, values, column, levels):
-        """Return a column as 0 and 1, gaps as NaN."""
+        """Return a column as 0 and 1, missing values as NaN."""
         codes = checks.numbers(values, column)
         wrong = ~(np.isnan(codes) | (codes == 0) | (codes == 1))
         checks.refuse(wrong, values, column, "contains a value that is neither 0 nor 1")
@@ -187,14 +189,14 @@ class Categorical(ColumnModel):
     Parameters
     ----------
     concentration : float or array-like of shape (n_features,), default=None
-        How many rows of each level the prior is worth; by default 1.
+        Dirichlet parameter, as a pseudo-count of each level; by default 1.
     levels : int or sequence, default=None
-        The levels that there are, or their number when they are 0, 1, ...; by default those that
-        the data shows, column by column. Any other value is an error.
+        The levels, or their number if they are 0, 1, ...; by default those that occur in the data,
+        column by column. Any other value is an error.
 
     Notes
     -----
-    ``None`` and NaN are gaps, and drop out.
+    ``None`` and NaN are missing values, and are integrated out.
 
     Examples
     --------
@@ -212,7 +214,7 @@ class Categorical(ColumnModel):
         self.levels = levels
 
     def encode(self, values, column, levels):
-        """Return a column as the places of its values among the levels, gaps as NaN."""
+        """Return a column as the indices of its values in the levels, missing values as NaN."""
         place = {level: float(code) for code, level in enumerate(levels.tolist())}
         codes = np.empty(len(values))
         for row, value in enumerate(values.tolist()):
@@ -264,8 +266,9 @@ class Poisson(ColumnModel):
     Parameters
     ----------
     shape, rate : float or array-like of shape (n_features,), default=None
-        The rate of a cluster has mean ``shape / rate``, and the prior is worth ``rate`` rows; by
-        default the shape is 1 and the mean is that of the data (with a count of one more).
+        Parameters of the gamma prior of the rate of a cluster: its mean is ``shape / rate``, and
+        its weight ``rate`` pseudo-observations; by default the shape is 1 and the mean is that of
+        the data (with a count of 1 added).
 
     Examples
     --------
@@ -281,7 +284,7 @@ class Poisson(ColumnModel):
         self.rate = rate
 
     def encode(self, values, column, levels):
-        """Return a column of counts as floats, gaps as NaN."""
+        """Return a column of counts as floats, missing values as NaN."""
         return checks.whole_numbers(values, column)
 
     def blocks(self, values, columns, share):
@@ -295,7 +298,7 @@ class Poisson(ColumnModel):
 
 
 class _Chosen:
-    """Positive hyperparameters of columns, and which of them may move: (n_columns, n_hyper)."""
+    """Positive hyperparameters of columns, and which of them are free: (n_columns, n_hyper)."""
 
     def __init__(self, values: np.ndarray, free: np.ndarray):
         self.values = values
@@ -303,7 +306,7 @@ class _Chosen:
 
 
 def _chosen(columns: Sequence[int], **choices) -> _Chosen:
-    """Return what the user gave, or else what the data says, for each name in turn."""
+    """Return for each name the value that the user gave, or else the default from the data."""
     values = [
         checks.per_column(name, usual if given is None else given, len(columns))
         for name, (given, usual) in choices.items()
@@ -326,7 +329,7 @@ def _block(
     spread: np.ndarray | float = 1.0,
     low: np.ndarray | float = -np.inf,
 ) -> Block:
-    """Return a block whose columns have hyperparameters of their own."""
+    """Return a block in which each column has its own hyperparameters."""
     names = [f"{name}[{j}]" for j in columns for name in family.hyper_names]
     spread = np.broadcast_to(spread, value.shape).ravel()
     low = np.broadcast_to(low, value.shape).ravel()
@@ -339,5 +342,5 @@ def _stack(model: ColumnModel, values: Sequence[np.ndarray], columns: Sequence[i
 
 
 def _is_gap(value) -> bool:
-    # A missing value differs from itself, whichever package it comes from.
+    # NaN of any package differs from itself.
     return value is None or (isinstance(value, float) and value != value)

@@ -1,8 +1,8 @@
-"""The four kinds of columns, in formulas on arrays: priors, gradients, draws and densities.
+"""The four families of columns, vectorised: priors, gradients, draws and densities.
 
-The last axis of statistics and priors is the stretch of a column as ``kernels/models_cells.py``
-lays it out; the axis before it is columns, the first one is clusters. ``hyper`` has the columns and
-then the hyperparameters of one, logarithms where they are positive.
+The last axis of statistics and priors has the entries of one column, in the order of
+``kernels/models_cells.py``; the axis before it is columns, the first one is clusters. ``hyper`` has
+shape (n_columns, n_hyper of a column), with logarithms of positive hyperparameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 def _posterior_mean(s, prior):
-    """Return the strength and the mean given statistics, and the squares about that mean."""
+    """Return the posterior strength and mean, and the sum of squares about that mean."""
     strength = prior[..., 1] + s[..., 0]
     mean = (prior[..., 1] * prior[..., 0] + s[..., 1]) / strength
     squares = s[..., 2] - 2.0 * mean * s[..., 1] + s[..., 0] * mean**2
@@ -33,7 +33,7 @@ def _normal_log_density(values, parameters):
 
 
 class Number:
-    """Normal, mean and variance unknown: normal-inverse-gamma."""
+    """Normal with unknown mean and variance: normal-inverse-gamma prior."""
 
     kind = NUMBER
     hyper_names: tuple[str, ...] = ("mean", "log strength", "log shape", "log scale")
@@ -73,7 +73,7 @@ class Number:
     def predictive_moments(self, s, prior):
         strength, mean, squares = _posterior_mean(s, prior)
         shape, scale = prior[..., 2] + 0.5 * s[..., 0], prior[..., 3] + 0.5 * squares
-        # A shape of 1 or less has no variance; then the squared scale says how wide it is.
+        # For a shape of 1 or less the variance is infinite; the squared scale is used instead.
         variance = scale / np.where(shape > 1.0, shape - 1.0, shape)
         return mean, variance * (1.0 + 1.0 / strength)
 
@@ -82,7 +82,7 @@ class Number:
 
 
 class Fixed(Number):
-    """Normal, the variance a hyperparameter, the mean unknown and normal."""
+    """Normal with the variance as a hyperparameter, and a normal prior of the mean."""
 
     kind = FIXED
     hyper_names = ("mean", "log variance", "log prior_variance")
@@ -117,7 +117,7 @@ class Fixed(Number):
 
 
 class Category:
-    """One of several levels: Dirichlet. The weights of the levels are the hyperparameters."""
+    """Categorical with a Dirichlet prior; the weights of the levels are the hyperparameters."""
 
     kind = CATEGORY
 
@@ -152,7 +152,7 @@ class Category:
 
 
 class Count:
-    """A count: Poisson, its rate gamma distributed."""
+    """Poisson counts with a gamma prior of the rate."""
 
     kind = COUNT
     hyper_names = ("log shape", "log rate")
@@ -186,14 +186,14 @@ Family = Number | Category | Count
 
 
 def add_slopes(slopes: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
-    """Add slopes (..., *index.shape) to those of the hyperparameters that the index names."""
+    """Add partial derivatives (..., *index.shape) to those of the hyperparameters at ``index``."""
     flat = slopes.reshape(*out.shape[:-1], index.size)
     for place, hyper in enumerate(index.ravel()):
         out[..., hyper] += flat[..., place]
 
 
 def draw_dirichlet(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw proportions; in logs, because small weights make gamma draws underflow."""
+    """Draw from Dirichlet distributions, in logs, as small weights make gamma draws underflow."""
     # A gamma draw of weight a is one of weight a + 1 times a uniform to the power 1 / a.
     logs = (
         np.log(rng.standard_gamma(weights + 1.0))

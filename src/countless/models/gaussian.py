@@ -1,4 +1,4 @@
-"""Normal clusters of any shape: the normal-inverse-Wishart model.
+"""Gaussian clusters with full covariances: the normal-inverse-Wishart model.
 
 ``Sigma ~ IW(freedom, scale)``, ``mu | Sigma ~ N(mean, Sigma / strength)``, rows ``~ N(mu, Sigma)``
 (Murphy, Machine Learning: a Probabilistic Perspective, section 4.6.3).
@@ -32,10 +32,10 @@ from countless.models.checks import (
 from countless.models.hyper import make_hyper
 from countless.models.protocol import BoundModel, Model
 
-# The prior mean is worth so few rows.
+# Default weight of the prior mean, as a number of pseudo-observations.
 STRENGTH = 0.05
-# Scales are at least this times their first values: where columns are linear in others, the density
-# has no bound, and below it sums of squares have lost all digits.
+# Lower bound of scales relative to their initial values: with collinear columns the density is
+# unbounded, and below this sums of squares have lost all digits.
 LOG_LEAST_STRETCH = math.log(1e-11)
 
 
@@ -45,20 +45,20 @@ class Gaussian(Model):
     Parameters
     ----------
     mean : array-like of shape (n_features,) or float, default=None
-        Where clusters are expected; by default the mean of the data.
+        Prior mean of cluster means; by default the mean of the data.
     strength : float, default=None
-        How many rows that is worth; by default 0.05.
+        Weight of the prior mean, as a number of pseudo-observations; by default 0.05.
     freedom : float, default=None
         Degrees of freedom of the covariances, above ``n_features - 1``; by default
-        ``n_features + 2``, the fewest whole number at which covariances have an expectation.
+        ``n_features + 2``, the least integer for which covariances have an expectation.
     scale : array-like of shape (n_features, n_features), default=None
-        The expected covariance times ``freedom - n_features - 1``; by default a diagonal one
-        with a tenth of the variances of the data, or with these where there are fewer rows
+        The expected covariance times ``freedom - n_features - 1``; by default a diagonal matrix
+        with a tenth of the variances of the data, or with these variances if there are fewer rows
         than columns.
 
     Notes
     -----
-    What is given stays; what is None may be fitted or sampled.
+    Given hyperparameters are fixed; those that are None may be optimised or sampled.
 
     Examples
     --------
@@ -128,21 +128,21 @@ class BoundGaussian(BoundModel):
         stretch = np.exp(0.5 * value[d + 2 :])
         self.scale = self.base_scale * np.outer(stretch, stretch)
         self._pivots = np.diagonal(np.linalg.cholesky(self.scale)).copy()
-        self._size_terms = np.full((2, SIZES), np.nan)  # filled by whoever asks first
+        self._size_terms = np.full((2, SIZES), np.nan)  # cache, filled on first use
 
     def rows(self, X: Any) -> np.ndarray:
-        """Return the rows seen from the mean of the data that the model was bound to."""
+        """Return the rows minus the mean of the data that the model was bound to."""
         values = _complete_table(X)
         if values.shape[1] != self.n_features:
             raise ValueError(f"X has {values.shape[1]} columns; the model has {self.n_features}")
         return np.ascontiguousarray((values - self.origin).astype(values.dtype, copy=False))
 
     def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows in the form that they came in."""
+        """Decode rows to the values of the input table."""
         return rows + self.origin
 
     def rounded_columns(self) -> np.ndarray:
-        """Return the columns of numbers whose variances are found from the rows."""
+        """Return the columns of numbers whose variances are estimated from the rows."""
         d = self.n_features
         return np.flatnonzero(self.hyper.free[d + 2 :])
 
@@ -172,7 +172,7 @@ class BoundGaussian(BoundModel):
         )
 
     def _posterior(self, statistics: np.ndarray):
-        """Return strength, freedom, mean and scale given each set of statistics."""
+        """Return posterior strength, freedom, mean and scale given each set of statistics."""
         d = self.n_features
         count = statistics[..., 0]
         total = statistics[..., 1 : 1 + d]
@@ -235,8 +235,8 @@ class BoundGaussian(BoundModel):
         }
 
     def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        """Draw one row for each set of parameters, in the form that kernels take."""
-        # Few degrees of freedom draw covariances that rounding has made singular.
+        """Draw one row for each set of parameters, in the kernels' encoding."""
+        # With few degrees of freedom, drawn covariances may be singular up to rounding.
         lengths, axes = np.linalg.eigh(parameters["covariance"])
         noise = np.sqrt(np.maximum(lengths, 0.0)) * rng.standard_normal(lengths.shape)
         noise = np.einsum("cij,cj->ci", axes, noise)
@@ -257,7 +257,7 @@ def _outer(x: np.ndarray) -> np.ndarray:
 
 
 def _complete_table(X: Any) -> np.ndarray:
-    """Return a table of numbers without gaps."""
+    """Return a table of numbers; missing values are an error."""
     columns = [numbers(values, j) for j, values in enumerate(columns_of(X))]
     for j, values in enumerate(columns):
         refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")

@@ -1,8 +1,9 @@
-"""Hyperparameters of the normal-inverse-Wishart model moved all at once, at little cost.
+"""Sampling of all hyperparameters of the normal-inverse-Wishart model, at low cost.
 
-Parameters of the clusters are drawn given their rows, and forgotten afterwards. Given them, rows do
-not matter: the prior mean is normal, and the others have densities of a few sums, in which a slice
-costs next to nothing. Together this leaves the posterior of the hyperparameters as it is.
+The parameters of the clusters are drawn from their posterior as auxiliary variables, and discarded
+afterwards. Given them, the hyperparameters are independent of the rows: the prior mean is normal,
+and the densities of the others depend on a few sums, so that slice sampling is cheap. Together this
+leaves the posterior of the hyperparameters invariant.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from countless.models.hyper import Hyper
 from countless.priors.hyper import slice_sample
 
-# How far a slice reaches out at first, in logarithms.
+# Initial width of the slice sampler, for logarithms.
 WIDTH = 0.5
 
 
@@ -28,7 +29,7 @@ class Parameters(NamedTuple):
 
 
 def draw_parameters(clusters, rng: np.random.Generator) -> Parameters:
-    """Draw the parameters of clusters, in the form of kernels, whose factors no rounding breaks."""
+    """Draw the parameters of clusters, by the kernels' Cholesky factors, robust to rounding."""
     count = clusters.statistics[:, 0]
     strength, freedom = clusters.prior[0] + count, clusters.prior[1] + count
     d = clusters.mean.shape[1]
@@ -55,7 +56,7 @@ def move_given(
     places: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return the hyperparameters after a move of those at some places, given parameters."""
+    """Return the hyperparameters after sampling those at ``places``, given parameters."""
     d = len(origin)
     value = hyper.value.copy()
     moved = np.zeros(len(value), dtype=bool)
@@ -73,7 +74,7 @@ def move_given(
 
 
 def _move_mean(drawn, precisions, origin, hyper, places, value, rng) -> None:
-    """Draw the prior mean, or some entries of it given the others: it is normal."""
+    """Draw the prior mean, or some entries given the others, from its normal conditional."""
     d = len(origin)
     strength, spread = math.exp(value[d]), hyper.spread[:d]
     turned = np.einsum("ckj,ck->cj", drawn.roots, drawn.means)
@@ -87,7 +88,7 @@ def _move_mean(drawn, precisions, origin, hyper, places, value, rng) -> None:
 
 
 def _move_strength(count: int, squared: float, hyper: Hyper, value, rng) -> None:
-    """Move the strength, given so many numbers with this sum of squared distances."""
+    """Sample the strength, given ``count`` numbers with this sum of squared distances."""
     place = (len(value) - 2) // 2
     center, spread = float(hyper.center[place]), float(hyper.spread[place])
 
@@ -99,9 +100,9 @@ def _move_strength(count: int, squared: float, hyper: Hyper, value, rng) -> None
 
 
 def _move_shape(drawn, precisions, base_scale, hyper, moved, value, rng) -> None:
-    """Move the freedom and the scales: one by one, then together where their ridges are long."""
+    """Sample the degrees of freedom and the scales: one by one, then jointly as they correlate."""
     d = len(base_scale)
-    # Scales are free where none was given, and then the matrix of them is diagonal.
+    # Scales are free only if no scale was given, and then the base scale matrix is diagonal.
     traces = np.diagonal(base_scale) * np.diagonal(precisions)
     log_det_base = float(np.linalg.slogdet(base_scale)[1])
     shape = _Shape(d, len(drawn.means), log_det_base, float(drawn.log_dets.sum()))
@@ -112,18 +113,18 @@ def _move_shape(drawn, precisions, base_scale, hyper, moved, value, rng) -> None
     if d > 1 and moved[1:].all():
         lines.append((False, every))
     if moved.all():
-        lines.append((True, every))  # more freedom about the same covariance
+        lines.append((True, every))  # keeps their ratio: the covariance, nearly
     for with_freedom, scales in lines:
         _move_along(with_freedom, scales, shape, traces, hyper, value, rng)
 
 
 class _Shape(NamedTuple):
-    """What the freedom and the scales must explain."""
+    """Sufficient statistics of the precisions for the degrees of freedom and the scales."""
 
     d: int
     n_clusters: int
     log_det_base: float
-    log_dets: float  # of the precisions, their sum
+    log_dets: float  # sum over the precisions
 
     def log_density(self, log_freedom: float, sum_of_scales: float) -> float:
         """Return the log density of covariances, up to a constant and without the trace."""
@@ -134,7 +135,7 @@ class _Shape(NamedTuple):
 
 
 def _move_along(with_freedom, scales, shape: _Shape, traces, hyper: Hyper, value, rng) -> None:
-    """Move some scales by one step, the same in logarithms, and the freedom with them or not."""
+    """Shift some log scales, and optionally the log freedom, by one common slice-sampled step."""
     d = shape.d
     places = np.append(scales + d + 2, [d + 1] * with_freedom).astype(int)
     weight = hyper.spread[places] ** -2.0

@@ -1,7 +1,8 @@
-"""Hyperparameters as one vector without bounds, with a prior, to be fitted or sampled.
+"""Hyperparameters as one unconstrained vector with a prior, to be optimised or sampled.
 
-A positive hyperparameter is kept as its logarithm. What the user gave is not free; what was set
-from the data has a normal prior about that value, and a variance may have an inverse-gamma one.
+A positive hyperparameter is represented by its logarithm. Those given by the user are fixed; those
+set from the data are free and have a normal prior centered at that value, and a variance may have
+an inverse-gamma prior.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from scipy.special import gammaln
 from countless.models.checks import LARGEST
 from countless.priors.hyper import slice_sample
 
-# A fitted hyperparameter is within so many standard deviations of the center of its prior.
+# Bound of an optimised hyperparameter, in standard deviations from the center of its prior.
 FARTHEST = 20.0
-# Exponentials of numbers within this, and their reciprocals, are numbers.
+# Largest absolute value whose exponential and its reciprocal do not overflow.
 LARGEST_LOG = 700.0
-# Spreads beyond this or its inverse, and centers more spreads from 0, need units of their own.
+# The optimiser rescales standard deviations beyond this or its inverse, and shifts centers that are
+# more standard deviations from 0.
 EXTREME = 1e6
 
 
 class InverseGamma(NamedTuple):
-    """A prior for a variance: one over it is gamma distributed.
+    """An inverse-gamma prior of a variance: its reciprocal is gamma distributed.
 
     Examples
     --------
@@ -40,7 +42,7 @@ class InverseGamma(NamedTuple):
 
 
 class Hyper(NamedTuple):
-    """The hyperparameters of a model: where they are, which may move, and their prior."""
+    """The hyperparameters of a model: their values, which are free, and their prior."""
 
     names: tuple[str, ...]
     value: np.ndarray  # (n_hyper,)
@@ -48,23 +50,26 @@ class Hyper(NamedTuple):
     center: np.ndarray  # (n_hyper,) of the normal priors
     spread: np.ndarray  # (n_hyper,) standard deviations of the normal priors
     inverse_gamma: np.ndarray  # (n_hyper, 2) shape and scale, NaN where the prior is normal
-    low: np.ndarray  # (n_hyper,) where the prior ends; -inf where it does not
+    low: np.ndarray  # (n_hyper,) lower bounds, at which the prior is truncated; -inf for none
 
     def check(self, value: np.ndarray) -> None:
-        """Raise a ValueError that names a value out of the range of numbers."""
+        """Raise a ValueError that names a value that would overflow."""
         for name, one in zip(self.names, value.tolist(), strict=True):
             largest = LARGEST_LOG if name.startswith("log ") else LARGEST
             if not abs(one) <= largest:
                 raise ValueError(f"hyperparameter {name} must be within {largest:g}; got {one:g}")
 
     def log_prior(self, value: np.ndarray) -> float:
-        """Return the log density of the free hyperparameters, up to what is cut off below."""
+        """Return the log prior density of the free hyperparameters, up to a constant.
+
+        The constant is the normalization of the truncation at ``low``.
+        """
         if np.any(value < self.low):
             return -np.inf
         return float(_log_priors(self, value)[self.free].sum())
 
     def log_prior_gradient(self, value: np.ndarray) -> np.ndarray:
-        """Return its gradient; 0 for what is not free."""
+        """Return the gradient of `log_prior`; 0 for fixed hyperparameters."""
         shape, scale = self.inverse_gamma.T
         with np.errstate(over="ignore"):
             slope = np.where(
@@ -75,7 +80,7 @@ class Hyper(NamedTuple):
         return np.where(self.free, slope, 0.0)
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Draw the free hyperparameters from their prior; the others stay."""
+        """Draw the free hyperparameters from their prior; the others are unchanged."""
         shape, scale = np.where(np.isnan(self.inverse_gamma), 1.0, self.inverse_gamma).T
         drawn = self.value
         wanted = self.free
@@ -96,9 +101,9 @@ def make_hyper(
     inverse_gamma: np.ndarray | None = None,
     low: ArrayLike = -np.inf,
 ) -> Hyper:
-    """Return hyperparameters whose normal priors are centered where they are.
+    """Return hyperparameters with normal priors centered at their values.
 
-    Those that are free, and below where their prior ends, are moved there.
+    Free values below their lower bound are set to the bound.
     """
     free = np.asarray(free, dtype=bool)
     low = np.where(free, low, -np.inf)
@@ -110,7 +115,7 @@ def make_hyper(
 
 
 def join_hypers(parts: Sequence[Hyper]) -> Hyper:
-    """Return several sets of hyperparameters as one."""
+    """Concatenate several sets of hyperparameters."""
     arrays = [np.concatenate(field) for field in list(zip(*parts, strict=True))[1:]]
     return Hyper(tuple(name for part in parts for name in part.names), *arrays)
 
@@ -118,13 +123,13 @@ def join_hypers(parts: Sequence[Hyper]) -> Hyper:
 def climb(
     hyper: Hyper, log_joint: Callable[[np.ndarray], tuple[float, np.ndarray]], max_iter: int = 200
 ) -> np.ndarray:
-    """Return the free hyperparameters where ``log_joint`` (value and gradient) is highest."""
+    """Maximise ``log_joint`` (value and gradient) plus the log prior, by L-BFGS-B."""
     if not hyper.free.any():
         return hyper.value
 
     start, spread = hyper.value[hyper.free], hyper.spread[hyper.free]
     center = hyper.center[hyper.free]
-    # The search takes steps of about 1, and compares them with where it is.
+    # L-BFGS-B assumes variables of unit scale, and tolerances relative to their values.
     unit = np.where((spread > 1 / EXTREME) & (spread < EXTREME), 1.0, spread)
     origin = np.where(np.abs(center) > EXTREME * spread, center, 0.0)
 
@@ -134,7 +139,7 @@ def climb(
         slope = (slope + hyper.log_prior_gradient(value))[hyper.free]
         return -height - hyper.log_prior(value), -slope * unit
 
-    # A step may overshoot, but not to where a scale is nothing or infinite.
+    # Bounds, so that no step overshoots to a scale of 0 or infinity.
     reach = FARTHEST * spread
     lowest = np.maximum(np.minimum(center - reach, start), hyper.low[hyper.free])
     highest = np.maximum(center + reach, start)
@@ -155,7 +160,7 @@ def sample_each(
     rng: np.random.Generator,
     places: np.ndarray,
 ) -> np.ndarray:
-    """Move each hyperparameter at some places, given the others, by slices."""
+    """Sample each hyperparameter at ``places`` given the others, by slice sampling."""
     value = hyper.value.copy()
     for place in places:
 
@@ -174,7 +179,7 @@ def _with_free(hyper: Hyper, moved: np.ndarray) -> np.ndarray:
 
 
 def _log_priors(hyper: Hyper, value: np.ndarray) -> np.ndarray:
-    """Return the log density of each; of the logarithm where a variance is inverse-gamma."""
+    """Return the log prior density of each; for inverse-gamma, that of the log variance."""
     shape, scale = np.where(np.isnan(hyper.inverse_gamma), 1.0, hyper.inverse_gamma).T
     normal = -0.5 * ((value - hyper.center) / hyper.spread) ** 2
     normal -= np.log(hyper.spread) + 0.5 * np.log(2.0 * np.pi)

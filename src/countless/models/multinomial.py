@@ -1,4 +1,4 @@
-"""Rows of counts of outcomes, such as words of documents: the Dirichlet-multinomial model."""
+"""Dirichlet-multinomial model of rows of counts of outcomes, such as words of documents."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from countless.models.protocol import BoundModel, Model
 
 
 class Multinomial(Model):
-    """Rows of counts whose proportions a cluster shares, under a Dirichlet prior.
+    """Multinomial rows of counts; proportions of a cluster have a Dirichlet prior.
 
-    The total of a row is taken as given: only how it is shared out tells clusters apart.
+    The model is conditional on the total of a row: clusters differ only in their proportions.
 
     Parameters
     ----------
     concentration : float or array-like of shape (n_features,), default=None
-        How many draws of each outcome the prior is worth; by default 1.
+        Dirichlet parameters, as pseudo-counts of each outcome; by default 1.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class BoundMultinomial(BoundModel):
 
     def __init__(self, hyper: Hyper, index: np.ndarray):
         self.hyper = hyper
-        self.index = index  # (n_features,): which of the hyperparameters an outcome has
+        self.index = index  # (n_features,): index of the hyperparameter of each outcome
         self.n_features = len(index)
         self.width = 2 + self.n_features
         self._prepare()
@@ -71,7 +71,7 @@ class BoundMultinomial(BoundModel):
         return counts
 
     def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows in the form that they came in."""
+        """Decode rows to the values of the input table."""
         return rows
 
     def _room(self, room: int) -> MultinomialClusters:
@@ -95,7 +95,7 @@ class BoundMultinomial(BoundModel):
     def draw_rows(
         self, parameters: dict[str, np.ndarray], rng: np.random.Generator, total: int = 1
     ) -> np.ndarray:
-        """Draw a row for each set of parameters, with so many draws each: a total has no model."""
+        """Draw a row of a given total for each set of parameters; totals are not modelled."""
         return rng.multinomial(total, parameters["probability"]).astype(np.float64)
 
     def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
@@ -105,7 +105,7 @@ class BoundMultinomial(BoundModel):
 
 
 def _as_category(stretch: np.ndarray) -> np.ndarray:
-    """Return the sum and the counts of outcomes, as a column of categories has them."""
+    """Return the sum and the counts of outcomes, in the layout of a categorical column."""
     return np.concatenate([stretch[..., :1], stretch[..., 2:]], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Models by their names, for estimators and the command line."""
+"""Lookup of models by name, for estimators and the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODELS: dict[str, type[Model]] = {
 
 
 def as_model(model: str | Model) -> Model:
-    """Return a model that was given, or the one of this name with nothing set by hand.
+    """Return a given model, or the model of this name with default parameters.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What every component model offers: a description, and the same bound to the columns of a table.
+"""The interface of component models: a specification, and the model bound to a table's columns.
 
-A ``Model`` says what one cluster looks like, and holds the hyperparameters that the user gave.
-``bind(X)`` checks a table, sets the others from it and returns a ``BoundModel``; that one never
-changes.
-Statistics are vectors: the statistics of two sets of rows together are their sum.
+A ``Model`` specifies the distribution of one cluster and the hyperparameters that the user gave.
+``bind(X)`` validates a table, sets the other hyperparameters from it and returns a ``BoundModel``,
+which is immutable. Sufficient statistics are vectors: those of the union of two sets of rows are
+their sum.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from countless.kernels.arrays import plain
 from countless.models.hyper import Hyper, climb, sample_each
 from countless.models.rounding import spread_rounding
 
-# The room for tables of what counts add to log marginals; larger counts are computed.
+# Largest size of the lookup tables of the terms of log marginals by count, and the fewest counts
+# that they have; terms of larger counts are computed.
 TABLE_VALUES, FEWEST_COUNTS = 2**22, 64
-# Sets of statistics whose predictive densities are found side by side.
+# Number of sets of statistics whose predictive densities are computed at once.
 SETS_AT_ONCE = 64
 
 
 class Model(BaseEstimator, ABC):
-    """What one cluster looks like; a parameter that is None is set from the data."""
+    """Specification of a component model; a parameter that is None is set from the data."""
 
-    # As scikit-learn's input tags: whether cells may be missing, and whether they may be text.
+    # As in scikit-learn's input tags: whether values may be missing, and whether they may be text.
     allow_nan: ClassVar[bool] = True
     categorical: ClassVar[bool] = False
 
@@ -39,16 +40,16 @@ class Model(BaseEstimator, ABC):
 
 
 class ClusterModel(ABC):
-    """What kernels ask of a model: clusters, their statistics, and the densities of rows."""
+    """The interface of a model to kernels: clusters, sufficient statistics, densities of rows."""
 
-    width: int  # how many numbers the statistics of a cluster are
+    width: int  # length of the vector of statistics of a cluster
 
     @abstractmethod
     def _room(self, room: int) -> Any:
-        """Return the arrays of so many clusters for kernels, all statistics zero."""
+        """Allocate the kernels' arrays of ``room`` clusters, all statistics zero."""
 
     def clusters(self, room: int, statistics: np.ndarray | None = None) -> Any:
-        """Return clusters for kernels, empty but for the first ones, which have statistics."""
+        """Return ``room`` clusters for kernels; the first have given statistics, others none."""
         fields = self._room(room)
         clusters = type(fields)(*(plain(f) if isinstance(f, np.ndarray) else f for f in fields))
         if statistics is not None:
@@ -72,12 +73,12 @@ class ClusterModel(ABC):
         return clusters.statistics[0] if one else clusters.statistics
 
     def pieces(self, rows: np.ndarray, room: int) -> tuple[Any, Any]:
-        """Return empty clusters that scans share rows out to: for these, and for all else."""
+        """Return empty clusters for scans that allocate rows: as scans use them, and in general."""
         clusters = self.clusters(room)
         return clusters, clusters
 
     def log_marginal(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the log density of the rows behind each set of statistics, (..., width) to (...).
+        """Return the log marginal likelihood of each set of statistics, (..., width) to (...).
 
         The parameters of the cluster are integrated out.
         """
@@ -88,7 +89,7 @@ class ClusterModel(ABC):
         return out.reshape(statistics.shape[:-1])[()]
 
     def tables(self, n_rows: int) -> np.ndarray:
-        """Return what counts up to so many rows add to log marginals, for kernels."""
+        """Return lookup tables for kernels: terms of log marginals by count, up to ``n_rows``."""
         n_counts = min(n_rows + 1, max(TABLE_VALUES // self.width, FEWEST_COUNTS))
         tables = np.empty((self.width, n_counts))
         kernels.fill_tables_of(self.clusters(1), tables)
@@ -97,7 +98,7 @@ class ClusterModel(ABC):
     def log_predictive(self, rows: np.ndarray, statistics: np.ndarray) -> np.ndarray:
         """Return the log density of each row given each set of statistics, (n_rows, n_sets).
 
-        Zeros are the statistics of no rows: a new cluster.
+        Statistics of zeros are those of a new cluster: the prior predictive density.
         """
         sets = plain(np.atleast_2d(statistics), np.float64)
         out = np.empty((len(rows), len(sets)))
@@ -109,26 +110,28 @@ class ClusterModel(ABC):
         return out
 
     def empty(self, n_clusters: int = 1) -> np.ndarray:
-        """Return the statistics of so many empty clusters."""
+        """Return the statistics of ``n_clusters`` empty clusters."""
         return np.zeros((n_clusters, self.width))
 
 
 class BoundModel(ClusterModel):
     """A model of given columns with given hyperparameters.
 
-    A subclass says how rows and clusters look (``rows``, ``table``, ``_room``), what follows
-    from its hyperparameters (``_prepare``), how the log marginal changes with them, and how to
-    draw. The rest rests on its kernels, which ``countless.kernels.models.implement`` registers.
+    A subclass defines the encoding of rows and clusters (``rows``, ``table``, ``_room``), the
+    quantities derived from its hyperparameters (``_prepare``), the gradient of the log marginal by
+    these, and draws. Everything else uses its kernels, which
+    ``countless.kernels.models.implement`` registers.
 
     Attributes
     ----------
     hyper : Hyper
         The hyperparameters: ``names``, ``value``, which are ``free``, and their prior.
     n_features, width : int
-        How many columns there are, and how many numbers the statistics of a cluster are.
+        Number of columns, and length of the vector of statistics of a cluster.
     moved_at_once : int or None
-        How many hyperparameters a sampler moves in one sweep, chosen at random; None is all of
-        them. A slice costs as much whichever it moves, and a wide table has many.
+        Number of hyperparameters, chosen at random, that a sampler updates in one sweep; None is
+        all of them. Each slice-sampling step has the same cost, and a wide table has many
+        hyperparameters.
     """
 
     hyper: Hyper
@@ -137,12 +140,12 @@ class BoundModel(ClusterModel):
 
     @abstractmethod
     def rows(self, X: Any) -> np.ndarray:
-        """Return the rows of a table in the form that kernels take, or say which cell is wrong."""
+        """Encode the rows of a table for kernels; raise an error that names an invalid cell."""
 
     def spread(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows to fit, rounded numbers spread over their steps where variances are free.
+        """Return rows to fit: where variances are free, rounded numbers are dithered.
 
-        Equal numbers are spread in an order that is random and always the same.
+        Equal numbers are spread over the rounding step in a random order with a fixed seed.
         """
         columns = self.rounded_columns()
         if not len(columns):
@@ -150,16 +153,16 @@ class BoundModel(ClusterModel):
         return spread_rounding(rows, columns, np.random.default_rng(0))
 
     def rounded_columns(self) -> np.ndarray:
-        """Return the columns of numbers whose variances are found from the rows."""
+        """Return the columns of numbers whose variances are estimated from the rows."""
         return np.empty(0, dtype=np.intp)
 
     @abstractmethod
     def table(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows in the form that they came in."""
+        """Decode rows to the values of the input table."""
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Follow a change of ``self.hyper.value``."""
+        """Update the quantities derived from ``self.hyper.value``."""
 
     @abstractmethod
     def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
@@ -173,21 +176,21 @@ class BoundModel(ClusterModel):
 
     @abstractmethod
     def draw_rows(self, parameters: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
-        """Draw one row for each set of parameters, in the form that kernels take."""
+        """Draw one row for each set of parameters, in the kernels' encoding."""
 
     @abstractmethod
     def log_density(self, rows: np.ndarray, parameters: dict[str, np.ndarray]) -> np.ndarray:
         """Return the log density of rows given parameters, (n_rows, n_clusters)."""
 
     def with_hyper(self, value: np.ndarray) -> BoundModel:
-        """Return the same model with other hyperparameters, and the same prior of them."""
+        """Return a copy with other values of the hyperparameters, and the same prior of them."""
         other = copy.copy(self)
         other.hyper = self.hyper._replace(value=np.array(value, dtype=np.float64))
         other._prepare()
         return other
 
     def fit_hyper(self, statistics: np.ndarray) -> BoundModel:
-        """Return the model whose hyperparameters fit these clusters best, given their prior."""
+        """Return the model with the MAP hyperparameters given these clusters."""
 
         def log_joint(value):
             model = self.with_hyper(value)
@@ -202,9 +205,9 @@ class BoundModel(ClusterModel):
         rng: np.random.Generator,
         places: np.ndarray | None = None,
     ) -> BoundModel:
-        """Return the model after one move of each free hyperparameter given these clusters.
+        """Return the model after one Markov chain step of each free hyperparameter.
 
-        ``places`` names some of them, where not all are to move.
+        The steps are conditional on these clusters; ``places`` restricts them to some indices.
         """
         if places is None:
             places = np.flatnonzero(self.hyper.free)
@@ -213,9 +216,9 @@ class BoundModel(ClusterModel):
     def _moved_hyper(
         self, statistics: np.ndarray, rng: np.random.Generator, places: np.ndarray
     ) -> np.ndarray:
-        """Return hyperparameters of which those at some places have moved: one by one, by slices.
+        """Sample the hyperparameters at ``places`` one by one, by slice sampling.
 
-        A model that knows a cheaper move has its own.
+        A model with a cheaper move overrides this.
         """
 
         def log_likelihood(value):

@@ -1,8 +1,9 @@
-"""Bound models in plain form, for files: a short table to bind to, levels, and hyperparameters.
+"""Serialised bound models: a short table to bind to, levels, and hyperparameters.
 
-What a bound model keeps of its table is where its columns are measured from and which levels they
-have. The table made here shows where, so that the model of the same name bound to it and to the
-levels is the same model. A full covariance has the scale that its hyperparameters stretch below it.
+A bound model depends on its table only through the origins of columns, which are subtracted, and
+through their levels. The table made here has the same origins, so that the model of the same name
+bound to it and to the levels is the same model. For a full covariance the table also has the base
+scale matrix below its first row.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from countless.models.protocol import BoundModel
 
 
 class PackedModel(NamedTuple):
-    """A bound model without its name."""
+    """A serialised bound model, without its name."""
 
     table: np.ndarray  # (a few, n_features)
-    levels: list[list | None]  # of each column; None where it has none
+    levels: list[list | None]  # of each column; None if it is not categorical
     hyper: np.ndarray  # (n_hyper,)
 
 
 def pack_model(model: BoundModel) -> PackedModel | None:
-    """Return what `unpack_model` makes the model of again; None where a level is no plain value.
+    """Serialise a model for `unpack_model`; None if a level is not a plain value.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def pack_model(model: BoundModel) -> PackedModel | None:
 
 
 def unpack_model(name: str, packed: PackedModel) -> BoundModel:
-    """Return the model of this name that was packed, or say that it is no such."""
+    """Return the model of this name that was packed; raise a ValueError if it does not fit."""
     given, (table, levels, value) = as_model(name), packed
     if len(levels) != table.shape[1] or not all(map(_are_levels, levels)):
         raise ValueError("levels must be plain values, or None, for each column")
@@ -80,7 +81,7 @@ def unpack_model(name: str, packed: PackedModel) -> BoundModel:
 
 
 def _table_of_cells(model: BoundCells) -> np.ndarray:
-    """Return two rows: numbers have the means they are measured from, binary columns 0 and 1."""
+    """Return two rows: the mean of columns of numbers is their origin; binary ones are 0 and 1."""
     table = np.zeros((2, model.n_features))
     for block in model.blocks:
         for j in block.columns:
@@ -88,7 +89,7 @@ def _table_of_cells(model: BoundCells) -> np.ndarray:
                 table[1, j] = block.levels is None
             elif model.kind[j] != COUNT:
                 table[0, j] = 2.0 * model.origin[j]
-                if table[0, j] in (0.0, 1.0):  # or else it would look like a binary column
+                if table[0, j] in (0.0, 1.0):  # otherwise taken for a binary column
                     table[:, j] = table[0, j] + 2.0, -2.0
     return table
 
@@ -98,5 +99,5 @@ def _are_levels(levels: Any) -> bool:
 
 
 def _is_plain(level: Any) -> bool:
-    # Everything else would not be the same when it comes back from a text.
+    # Other values do not survive a round trip through text.
     return isinstance(level, bool | int | str) or (isinstance(level, float) and np.isfinite(level))

@@ -1,4 +1,4 @@
-"""Priors over partitions: how many clusters, and of which sizes, before any data is seen."""
+"""Prior distributions of partitions: of the number of clusters and of their sizes."""
 
 from countless.priors.base import PartitionPrior, Tables
 from countless.priors.hyper import Beta, Gamma

@@ -1,12 +1,13 @@
-"""What every prior over partitions is: a weight for sizes and a weight for opening clusters.
+"""Base class of priors over partitions: exchangeable partitions of product form.
 
-A prior here gives a partition of n rows into k clusters of sizes s(1), ..., s(k) the probability
+A partition of n rows into k clusters of sizes s(1), ..., s(k) has the probability
 
     f(s(1)) ... f(s(k)) * h(0) ... h(k - 1) / Z(n)
 
-where f is the weight of a size, h(j) that of opening a cluster when there are j, and Z(n) makes
-all partitions of n rows sum to 1. So a row joins a cluster of s others with weight f(s + 1) / f(s)
-and opens one with weight f(1) h(k): numbers that depend on s or k alone and fit into tables.
+where f is the weight of a size, h(j) that of opening a cluster when there are j, and Z(n) is the
+normalizing constant over all partitions of n rows. So, given all other rows, a row joins a cluster
+of s others with weight f(s + 1) / f(s) and opens one with weight f(1) h(k). These depend on s or k
+alone and are stored in lookup tables.
 
 References
 ----------
@@ -30,10 +31,10 @@ from countless.priors.hyper import Hyperprior, as_generator, slice_step
 
 
 class Tables(NamedTuple):
-    """A prior as arrays that compiled code can look up, for partitions of n rows; all in logs.
+    """The log weights of a prior as lookup tables for kernels, for partitions of n rows.
 
-    An entry does not depend on n, so that tables for more rows only go on. Where ``open`` is the
-    same at every k, the prior depends on sizes alone.
+    Entries do not depend on n, so that tables for fewer rows are prefixes of those for more. If
+    ``open`` is the same at every k, the prior depends on sizes alone.
 
     Examples
     --------
@@ -44,13 +45,13 @@ class Tables(NamedTuple):
     (array([1., 1., 1., 2., 6.]), array([0., 1., 2., 3.]), array([0.5, 0.5, 0.5, 0.5]))
     """
 
-    size: np.ndarray  # (n + 1,), the weight of a cluster of s rows; 0 for no rows
-    join: np.ndarray  # (n,), of joining a cluster of s other rows; -inf for no rows
-    open: np.ndarray  # (n,), of being alone when the other rows have k clusters
+    size: np.ndarray  # (n + 1,), log f(s), the weight of a cluster of s rows; 0 for no rows
+    join: np.ndarray  # (n,), log weight of joining a cluster of s other rows; -inf for no rows
+    open: np.ndarray  # (n,), log weight of a new cluster when the other rows have k clusters
 
 
 def check_count(name: str, value: Any) -> int:
-    """Return a number of rows or components, or say what is wrong with it."""
+    """Validate a positive integer, such as a number of rows or components, and return it."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number; got {value!r}")
     if int(value) < 1:
@@ -59,7 +60,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def check_sizes(sizes: ArrayLike) -> np.ndarray:
-    """Return the sizes of clusters, or say which of them is none."""
+    """Validate the sizes of clusters, positive integers, and return them as an array."""
     array = np.asarray(sizes)
     if array.ndim != 1:
         raise ValueError(f"sizes must have one dimension, got an array of shape {array.shape}")
@@ -74,14 +75,14 @@ def check_sizes(sizes: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PartitionPrior(ABC):
-    """A distribution over partitions in which only the sizes of clusters count.
+    """An exchangeable distribution of partitions: it depends on the sizes of clusters only.
 
-    A prior is a value: it is checked when made and never changes. A parameter may be a
-    distribution, ``Gamma`` or ``Beta``; then ``draw_parameters`` and ``update_parameters`` return
-    priors whose parameters are numbers, and only those have probabilities.
+    A prior is immutable and validated when constructed. A parameter may have a hyperprior,
+    ``Gamma`` or ``Beta``; then ``draw_parameters`` and ``update_parameters`` return priors with
+    numeric parameters, and only those have probabilities.
 
-    ``consistent`` says whether the partitions of n rows are those of n + 1 rows with one of them
-    taken away, as for rows that keep coming from one population.
+    ``consistent`` is True if the prior is consistent under marginalization: the distribution for n
+    rows is that for n + 1 rows with one row removed, as for a stream of rows of one population.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class PartitionPrior(ABC):
 
     @abstractmethod
     def log_normalizer(self, n: int) -> float:
-        """Return log Z, the sum of the weights of all partitions of n rows."""
+        """Return log Z, the log of the sum of the weights of all partitions of n rows."""
 
     @abstractmethod
     def expected_n_clusters(self, n: int) -> float:
@@ -124,7 +125,7 @@ class PartitionPrior(ABC):
     def log_weight(self, sizes: ArrayLike) -> float:
         """Return the log weight of a partition: its log probability without ``log_normalizer``.
 
-        Partitions of the same rows are compared by it, at the cost of their clusters alone.
+        It suffices to compare partitions of the same rows, and costs O(n_clusters).
         """
         sizes = check_sizes(sizes)
         return float(self.log_size(sizes).sum() + self.log_open(np.arange(len(sizes))).sum())
@@ -135,14 +136,14 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         labels : array-like of shape (n_rows,), optional
-            The cluster of each row, under any names.
+            The cluster of each row, as arbitrary labels.
         sizes : array-like of shape (n_clusters,), optional
             The size of each cluster, instead of labels.
 
         Returns
         -------
         float
-            Minus infinity where the prior excludes the partition.
+            Minus infinity if the prior excludes the partition.
         """
         if labels is not None and sizes is None:
             sizes = np.unique(check_labels("labels", labels), return_counts=True)[1]
@@ -159,13 +160,13 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         sizes : array-like of shape (n_clusters,)
-            How many of the other rows each cluster has.
+            Number of the other rows in each cluster.
 
         Returns
         -------
         ndarray of shape (n_clusters + 1,)
-            The last entry is that of a new cluster; probabilities sum to 1. It is the row's
-            conditional distribution among all rows, itself included.
+            The last entry is that of a new cluster; probabilities sum to 1. This is the conditional
+            distribution of the row's cluster under the prior of all rows, itself included.
         """
         sizes = check_sizes(sizes)
         alone = self.log_open(np.array([len(sizes)])) + self.log_size(np.array([1]))
@@ -173,10 +174,10 @@ class PartitionPrior(ABC):
         return weights - logsumexp(weights)
 
     def tables(self, n: int) -> Tables:
-        """Return the weights of sizes, of joining and of opening, for a sampler of n rows.
+        """Return the log weights of sizes, of joining and of opening, for a sampler of n rows.
 
-        A sampler that has taken one row out adds ``join[s]`` to the log predictive of the row in a
-        cluster of s others, and ``open[k]`` to that in a new cluster besides k others.
+        A Gibbs sampler that has removed one row adds ``join[s]`` to the log predictive of the row
+        in a cluster of s others, and ``open[k]`` to that in a new cluster besides k others.
         """
         n = check_count("n", n)
         size = np.concatenate([[0.0], self.log_size(np.arange(1, n + 1))])
@@ -185,12 +186,12 @@ class PartitionPrior(ABC):
 
     @property
     def believed(self) -> dict[str, Hyperprior]:
-        """The parameters that are distributions, by name."""
+        """The hyperpriors of parameters that are given as distributions, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if isinstance(value, Hyperprior)}
 
     def draw_parameters(self, random_state: Any = None) -> Self:
-        """Draw every parameter that is a distribution; return a prior of numbers."""
+        """Draw every parameter that has a hyperprior; return a prior with numeric parameters."""
         believed = self.believed
         if not believed:
             return self
@@ -204,16 +205,16 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         current : a prior of the same kind
-            The present parameters, all numbers: what ``draw_parameters`` or an earlier step gave.
+            With the present numeric parameters, from ``draw_parameters`` or an earlier step.
         sizes : array-like of shape (n_clusters,)
             The sizes of the clusters.
         random_state : int, RandomState, Generator or None
-            Where the draws come from.
+            Source of random numbers.
 
         Returns
         -------
         a prior of the same kind
-            With parameters that follow the posterior if the present ones do.
+            With parameters after a step that leaves their posterior invariant.
         """
         sizes = check_sizes(sizes)
         random = as_generator(random_state)
@@ -227,7 +228,7 @@ class PartitionPrior(ABC):
         return current
 
     def log_prob_parameters(self, current: Self) -> float:
-        """Return the log density of the present parameters under their own priors."""
+        """Return the log density of the present parameters under their hyperpriors."""
         return sum(
             believed.log_density(getattr(current, name)) for name, believed in self.believed.items()
         )

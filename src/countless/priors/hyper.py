@@ -1,9 +1,9 @@
-"""Parameters that are not known: what is believed of them, and draws given a partition.
+"""Hyperpriors of the parameters of partition priors, and their sampling given a partition.
 
-A parameter lives on a part of the line; sampling happens on the whole line, where no step leaves
-the domain. A slice sampler [2]_ serves every parameter; a concentration under a gamma prior has
-auxiliary variables that make its conditional a gamma distribution [1]_, here for any number of
-groups that share it [3]_.
+A parameter is transformed from its domain to the real line, where it is sampled without
+constraints. A slice sampler [2]_ serves every parameter; for a concentration with a gamma prior
+there are auxiliary variables given which its conditional is a gamma distribution [1]_, here for any
+number of groups that share it [3]_.
 
 References
 ----------
@@ -27,16 +27,16 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, logit, xlog1py, xlogy
 from sklearn.utils import check_random_state
 
-# Draws and steps stay this far inside an open domain, where logarithms are finite.
+# Distance of draws from the end of an open domain, so that logarithms are finite.
 TINY = float(np.finfo(np.float64).tiny)
-# The width of a slice is at most this many steps, and an interval that has shrunk this often is
-# narrower than the distance between two numbers.
+# Largest number of steps of stepping out, and of shrinkages; after these the interval is narrower
+# than the distance between two floats.
 MOST_STEPS, MOST_SHRINKS = 64, 200
 BELOW_ONE = 1.0 - float(np.finfo(np.float64).epsneg)
 
 
 def check_number(name: str, value: Any) -> None:
-    """Raise an error of one line unless a parameter is a finite number."""
+    """Raise an error unless a parameter is a finite number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r}")
     if not np.isfinite(float(value)):
@@ -44,14 +44,14 @@ def check_number(name: str, value: Any) -> None:
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise an error of one line unless a parameter is a finite number above 0."""
+    """Raise an error unless a parameter is a finite number above 0."""
     check_number(name, value)
     if not value > 0:
         raise ValueError(f"{name} must be positive; got {value}")
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator: the given one, or one seeded as scikit-learn's ``random_state`` says."""
+    """Return a given generator, or one seeded by scikit-learn's ``random_state``."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     seed = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32)
@@ -59,7 +59,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 class Hyperprior(ABC):
-    """What is believed of one parameter, and how its domain is stretched to the whole line."""
+    """The prior of one parameter, and the transformation of its domain to the real line."""
 
     @abstractmethod
     def log_density(self, value: float) -> float:
@@ -71,11 +71,11 @@ class Hyperprior(ABC):
 
     @abstractmethod
     def to_line(self, value: float) -> float:
-        """Return the place of a value on the line."""
+        """Transform a value to the real line."""
 
     @abstractmethod
     def from_line(self, place: float) -> tuple[float, float]:
-        """Return the value at a place, and the log of how fast values change there."""
+        """Return the value at a point of the real line, and the log Jacobian there."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Gamma(Hyperprior):
     Parameters
     ----------
     shape : float, default=1.0
-        Small values allow parameters near 0.
+        Small values put more probability near 0.
     rate : float, default=1.0
-        One over the scale.
+        The inverse of the scale.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Beta(Hyperprior):
     Parameters
     ----------
     a, b : float, default=1.0
-        Both 1: any value is as likely as any other.
+        Both 1: the uniform distribution.
 
     Examples
     --------
@@ -172,10 +172,10 @@ def slice_sample(
     random: np.random.Generator,
     width: float = 1.0,
 ) -> float:
-    """Take one step on the line that leaves a density invariant: step out, then shrink.
+    """Take one slice-sampling step, which leaves a density invariant: step out, then shrink.
 
-    The interval has at most `MOST_STEPS` widths, shared out at random between its ends (Neal's
-    section 4.1), so that a density that rises without bound ends the step, too.
+    The interval has at most `MOST_STEPS` widths, divided at random between its two ends (Neal's
+    section 4.1), so that the step ends for an improper density, too.
     """
     level = log_density(start) - random.exponential()
     if not np.isfinite(level):
@@ -198,7 +198,7 @@ def slice_sample(
             low = place
         else:
             high = place
-    return start  # the interval has shrunk to the start, to the last digit
+    return start  # the interval has shrunk to the start, up to rounding
 
 
 def slice_step(
@@ -207,7 +207,7 @@ def slice_step(
     value: float,
     random: np.random.Generator,
 ) -> float:
-    """Draw a parameter's next value given what is believed of it and what it explains."""
+    """Take one slice-sampling step of a parameter, given its prior and log likelihood."""
 
     def log_density(place: float) -> float:
         value, log_slope = believed.from_line(place)
@@ -223,25 +223,25 @@ def draw_concentration(
     n_rows: ArrayLike,
     random: np.random.Generator,
 ) -> float:
-    """Draw the next concentration of a Dirichlet process, given how many clusters it made.
+    """Draw the concentration of a Dirichlet process, given its number of clusters.
 
     Parameters
     ----------
     alpha : float
-        The present one.
+        Present value.
     believed : Gamma
         Its prior.
     n_clusters : int
-        How many clusters there are, in all groups together.
+        Total number of clusters of all groups.
     n_rows : int or array-like of shape (n_groups,)
-        How many rows each group has; all groups have their own draw from the process.
+        Number of rows of each group; each group has its own draw from the process.
     random : numpy.random.Generator
-        Where the draws come from.
+        Source of random numbers.
 
     Returns
     -------
     float
-        A draw that leaves the posterior of alpha as it is.
+        The value after a Gibbs step that leaves the posterior of alpha invariant.
 
     Examples
     --------

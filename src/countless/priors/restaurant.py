@@ -1,10 +1,11 @@
-"""Rows that sit down one by one: the Dirichlet process, Pitman-Yor, and the finite Dirichlet.
+"""Chinese restaurant processes: Dirichlet process, Pitman-Yor process and finite Dirichlet.
 
-All three are one family in alpha and a discount d: a row joins a cluster of s others with weight
-s - d and opens one besides k others with weight alpha + k d. So f(s) = Gamma(s - d) / Gamma(1 - d),
-h(k) = alpha + k d, Z(n) = Gamma(alpha + n) / Gamma(alpha), and the k-th weight of the mixture is a
-Beta(1 - d, alpha + k d) share of what is left. The Dirichlet process has d = 0, and a Dirichlet
-distribution over K components d = -alpha / K, so that nothing opens beyond K.
+All three are one family with concentration alpha and discount d: a row joins a cluster of s others
+with weight s - d and opens one besides k others with weight alpha + k d. So
+f(s) = Gamma(s - d) / Gamma(1 - d), h(k) = alpha + k d, Z(n) = Gamma(alpha + n) / Gamma(alpha), and
+by stick breaking the k-th mixture weight is a Beta(1 - d, alpha + k d) share of the remaining
+stick. The Dirichlet process has d = 0, and a Dirichlet distribution over K components
+d = -alpha / K, so that there are at most K clusters.
 
 References
 ----------
@@ -39,30 +40,30 @@ def _log_size(sizes: np.ndarray, discount: float) -> np.ndarray:
     return gammaln(sizes - discount) - gammaln(1 - discount)
 
 
-@lru_cache(maxsize=2)  # alpha changes with every sweep of a chain, and these do not
+@lru_cache(maxsize=2)  # independent of alpha, which changes with every sweep of a chain
 def _size_tables(discount: float, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the log weights of sizes up to n, and of joining clusters of less rows."""
+    """Return the log weights of sizes up to n, and of joining clusters of fewer rows."""
     sizes = np.arange(1, n + 1)
     join = np.log(sizes[:-1] - discount)
     return np.append(0.0, _log_size(sizes, discount)), np.append(-np.inf, join)
 
 
 class Restaurant(PartitionPrior):
-    """The Chinese restaurant of a concentration and a discount."""
+    """The Chinese restaurant process with a concentration and a discount."""
 
     consistent: ClassVar[bool] = True
     alpha: float | Gamma
 
     @abstractmethod
     def _discount(self) -> float:
-        """Return what each cluster gives up of its weight, and a new one gains."""
+        """Return the discount: subtracted from the weight of each cluster, added to a new one's."""
 
     def _most(self) -> float:
-        """Return how many clusters there can be."""
+        """Return the largest number of clusters."""
         return np.inf
 
     def _known(self) -> tuple[float, float]:
-        """Return alpha and the discount as numbers."""
+        """Return alpha and the discount; raise a ValueError if one has a hyperprior."""
         if self.believed:
             name, believed = next(iter(self.believed.items()))
             raise ValueError(f"{name} is {believed}, not a number: call draw_parameters() first")
@@ -81,7 +82,8 @@ class Restaurant(PartitionPrior):
     def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
         """Return log h, the weight of one more cluster, for numbers of clusters from 0.
 
-        The first cluster is certain to open, so where alpha is not positive its weight is 1.
+        The first row always opens a cluster, so that its weight is set to 1 if alpha is not
+        positive.
         """
         alpha, discount = self._known()
         weight = np.where(n_clusters < self._most(), alpha + discount * n_clusters, 0.0)
@@ -90,23 +92,24 @@ class Restaurant(PartitionPrior):
             return np.log(weight)
 
     def tables(self, n: int) -> Tables:
-        """Return the weights of sizes, of joining and of opening, for a sampler of n rows."""
+        """Return the log weights of sizes, of joining and of opening, for a sampler of n rows."""
         n = check_count("n", n)
         _, discount = self._known()
-        opening = self.log_open(np.arange(n if discount else 1))  # or all weights are the same
+        opening = self.log_open(np.arange(n if discount else 1))  # constant without a discount
         return Tables(*_size_tables(discount, n), opening.repeat(1 if discount else n))
 
     def log_normalizer(self, n: int) -> float:
-        """Return log Z, the sum of the weights of all partitions of n rows."""
+        """Return log Z, the log of the sum of the weights of all partitions of n rows."""
         n = check_count("n", n)
         alpha, _ = self._known()
         first = self.log_open(np.array([0]))[0]
         return float(gammaln(alpha + n) - gammaln(alpha + 1) + first)
 
     def expected_n_clusters(self, n: int) -> float:
-        """Return the expected number of clusters of n rows: the sum of each row's chance to open.
+        """Return the expected number of clusters of n rows.
 
-        No term is negative, so it is exact to rounding, however small the discount.
+        It is the sum over rows of the probability of opening a cluster. No term is negative, so
+        that there is no cancellation, however small the discount.
         """
         n = check_count("n", n)
         alpha, discount = self._known()
@@ -122,14 +125,14 @@ class Restaurant(PartitionPrior):
         return shares
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
-        """Draw a partition of n rows, seated one by one.
+        """Draw a partition of n rows sequentially, by the Chinese restaurant process.
 
         Parameters
         ----------
         n : int
-            How many rows.
+            Number of rows.
         random_state : int, RandomState, Generator or None
-            Where the draws come from. Parameters that are distributions are drawn first.
+            Source of random numbers. Parameters with a hyperprior are drawn first.
 
         Returns
         -------
@@ -144,19 +147,19 @@ class Restaurant(PartitionPrior):
         return labels
 
     def weights(self, n: int, random_state: Any = None) -> np.ndarray:
-        """Draw the first n weights of the mixture by breaking a stick of length 1.
+        """Draw the first n mixture weights by stick breaking.
 
         Parameters
         ----------
         n : int
-            How many weights; what they leave of 1 belongs to the others.
+            Number of weights; the remainder to 1 is the weight of all others.
         random_state : int, RandomState, Generator or None
-            Where the draws come from. Parameters that are distributions are drawn first.
+            Source of random numbers. Parameters with a hyperprior are drawn first.
 
         Returns
         -------
         ndarray of shape (n,)
-            In the order in which clusters appear among rows: large ones tend to come first.
+            In the order of first appearance among rows (size-biased): large ones tend to be first.
         """
         n = check_count("n", n)
         random = as_generator(random_state)
@@ -165,7 +168,7 @@ class Restaurant(PartitionPrior):
         weights = np.zeros(n)
         broken = int(min(n, drawn._most()))
         left = np.maximum(alpha + discount * np.arange(1, broken + 1), 0.0)
-        # Of two gamma draws, one for the piece and one for the rest: a rest of weight 0 is nothing.
+        # A beta draw as a ratio of two gamma draws, which allows a parameter of 0 for the rest.
         piece, rest = random.gamma(1 - discount, size=broken), random.gamma(left)
         if broken == drawn._most():
             rest[-1] = 0.0
@@ -176,13 +179,13 @@ class Restaurant(PartitionPrior):
 
 @dataclass(frozen=True)
 class DirichletProcess(Restaurant):
-    """The Chinese restaurant process: large clusters attract, and log(n) times alpha open.
+    """The Dirichlet process: rich get richer, with about alpha log(n) clusters.
 
     Parameters
     ----------
     alpha : float or Gamma, default=1.0
-        The concentration: how strongly rows tend to open clusters. A ``Gamma`` lets the data
-        decide it.
+        The concentration: the larger, the more clusters are expected. With a ``Gamma`` hyperprior
+        it is inferred from the data.
 
     Examples
     --------
@@ -212,16 +215,16 @@ class DirichletProcess(Restaurant):
         Parameters
         ----------
         current : DirichletProcess
-            The present alpha, a number.
+            With the present numeric alpha.
         sizes : array-like of shape (n_clusters,)
             The sizes of the clusters.
         random_state : int, RandomState, Generator or None
-            Where the draws come from.
+            Source of random numbers.
 
         Returns
         -------
         DirichletProcess
-            With an alpha that follows the posterior if the present one does.
+            With alpha after a step that leaves its posterior invariant.
         """
         if not isinstance(self.alpha, Gamma):
             return current
@@ -234,14 +237,15 @@ class DirichletProcess(Restaurant):
 
 @dataclass(frozen=True)
 class PitmanYor(Restaurant):
-    """A restaurant with a power law: about n to the power of the discount clusters, most small.
+    """The Pitman-Yor process: the number of clusters grows as n^discount, and most are small.
 
     Parameters
     ----------
     alpha : float or Gamma
         The concentration, above minus the discount.
     discount : float or Beta
-        From 0, the Dirichlet process, to below 1, where nearly every row opens a cluster.
+        The power-law exponent, from 0, the Dirichlet process, to below 1, where nearly every row
+        opens a cluster.
 
     Examples
     --------
@@ -280,16 +284,16 @@ class PitmanYor(Restaurant):
 
 @dataclass(frozen=True)
 class FiniteDirichlet(Restaurant):
-    """At most so many clusters: a mixture whose weights are Dirichlet, alpha / K for each.
+    """Finite mixtures of K components with symmetric Dirichlet weights, alpha / K for each.
 
-    As K grows it becomes the Dirichlet process of the same alpha.
+    As K grows it converges to the Dirichlet process of the same alpha.
 
     Parameters
     ----------
     alpha : float or Gamma
-        The concentration, shared out among the components.
+        The total concentration of all components.
     n_components : int
-        How many components there are; some of them may have no rows.
+        Number of components; some of them may be empty.
 
     Examples
     --------

@@ -1,14 +1,15 @@
-"""Priors that give each size a weight and nothing else: any function of the size, and none.
+"""Priors that are a product of weights of cluster sizes: product partition models.
 
 The probability of a partition is a product of f(size) over its clusters, divided by the sum Z(n) of
 that product over all partitions. The first row's cluster has s rows with probability
-binomial(n - 1, s - 1) f(s) Z(n - s) / Z(n); taking it away leaves a partition of n - s rows under
-the same prior. That gives Z, draws, and numbers of clusters, in time that grows with the square of
-n (the distribution of the number of clusters: with the cube).
+binomial(n - 1, s - 1) f(s) Z(n - s) / Z(n); removing it leaves a partition of n - s rows under the
+same prior. This recursion gives Z, exact draws and the expected number of clusters in O(n^2), and
+the distribution of the number of clusters in O(n^3).
 
-Unless f is that of a restaurant, no seating of rows one by one gives these partitions: those of n
-rows are not those of n + 1 rows with one taken away. What a row's cluster is given all the others,
-which is what samplers ask, is as simple as ever.
+Except for the f of a Chinese restaurant process these priors are not consistent under
+marginalization: the distribution for n rows is not that for n + 1 rows with one removed, and there
+is no sequential construction. The conditional distribution of a row's cluster given all others,
+which samplers use, still has a closed form.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from countless.priors.hyper import as_generator
 
 
 class SizeWeights(PartitionPrior):
-    """A product of weights of sizes, over its sum."""
+    """A normalized product of weights of cluster sizes."""
 
     consistent: ClassVar[bool] = False
 
     def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
-        """Return zeros: a cluster weighs what its size does, however many there are."""
+        """Return zeros: there is no weight for the number of clusters."""
         return np.zeros(np.shape(n_clusters))
 
     def _sums(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return terms, log sums over partitions, and expected numbers, for up to n rows."""
+        """Return log terms, log sums over partitions, and expected k, for up to n rows."""
         sizes = np.arange(1, check_count("n", n) + 1)
         log_terms = np.concatenate([[-np.inf], self.log_size(sizes) - gammaln(sizes)])
         log_sums, expected = np.empty(n + 1), np.empty(n + 1)
@@ -50,7 +51,7 @@ class SizeWeights(PartitionPrior):
         return log_terms, log_sums, expected
 
     def log_normalizer(self, n: int) -> float:
-        """Return log Z, the sum of the weights of all partitions of n rows."""
+        """Return log Z, the log of the sum of the weights of all partitions of n rows."""
         _, log_sums, _ = self._sums(n)
         return float(log_sums[n] + gammaln(n + 1))
 
@@ -65,14 +66,14 @@ class SizeWeights(PartitionPrior):
         return count_by_sizes(log_terms, log_sums)
 
     def sample(self, n: int, random_state: Any = None) -> np.ndarray:
-        """Draw a partition of n rows: the sizes first, then which rows go where.
+        """Draw a partition of n rows: the sizes first, then a random allocation of rows.
 
         Parameters
         ----------
         n : int
-            How many rows.
+            Number of rows.
         random_state : int, RandomState, Generator or None
-            Where the draws come from.
+            Source of random numbers.
 
         Returns
         -------
@@ -89,18 +90,18 @@ class SizeWeights(PartitionPrior):
 
 @dataclass(frozen=True)
 class SizePrior(SizeWeights):
-    """A prior that you write: a log weight for each size of a cluster.
+    """A user-defined prior: a log weight for each size of a cluster.
 
     Parameters
     ----------
     log_size_weight : callable
         Takes an array of sizes, as floats, and returns the log weight of each. Minus infinity
-        forbids sizes above some size; a lower limit needs low weights that are finite, so that
-        rows can move one at a time.
+        excludes sizes above some size; small sizes need finite, if low, log weights, so that a
+        Gibbs sampler can move single rows.
 
     Examples
     --------
-    Clusters of at most three rows, and else all partitions alike:
+    Clusters of at most three rows, and otherwise a uniform distribution:
 
     >>> import numpy as np
     >>> from countless.priors import SizePrior
@@ -110,7 +111,7 @@ class SizePrior(SizeWeights):
     >>> prior.log_prob([0, 0, 0, 0])
     -inf
 
-    The Dirichlet process of alpha = 1 is one of these:
+    The Dirichlet process of alpha = 1 is a special case:
 
     >>> from scipy.special import gammaln
     >>> round(SizePrior(gammaln).expected_n_clusters(100), 2)
@@ -125,7 +126,7 @@ class SizePrior(SizeWeights):
 
     def log_size(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f, the weight of a cluster, for sizes from 1."""
-        # As floats, which can be raised to any power.
+        # As floats, for which negative powers are defined.
         given = np.asarray(self.log_size_weight(sizes.astype(np.float64)), dtype=np.float64)
         if given.shape not in ((), sizes.shape):
             raise ValueError(
@@ -158,11 +159,11 @@ class SizePrior(SizeWeights):
 
 @dataclass(frozen=True)
 class UniformPartition(SizeWeights):
-    """All partitions of the rows are equally probable: one over Bell's number.
+    """The uniform distribution of partitions: each has probability one over the Bell number.
 
     It has no parameter and favours about n / log(n) clusters; joining any cluster and opening one
-    weigh the same. It is not consistent: rows seated one by one with these weights would not give
-    equally probable partitions.
+    have equal weight. It is not consistent under marginalization: rows assigned one by one with
+    these weights would not give equally probable partitions.
 
     Examples
     --------
@@ -176,14 +177,14 @@ class UniformPartition(SizeWeights):
     """
 
     def log_size(self, sizes: np.ndarray) -> np.ndarray:
-        """Return zeros: no size is preferred."""
+        """Return zeros: all sizes have equal weight."""
         return np.zeros(np.shape(sizes))
 
     def n_clusters_distribution(self, n: int) -> np.ndarray:
         """Return the probability of each number of clusters of n rows, from 0 to n.
 
-        These are Stirling's numbers of the second kind over Bell's: one more row joins one of k
-        clusters in k ways and opens one in one way.
+        These are Stirling numbers of the second kind over the Bell number: one more row can join
+        one of k clusters in k ways and open one in one way.
         """
         counts = log_stirling(check_count("n", n))
         return np.exp(counts - logsumexp(counts))

@@ -1,1 +1,1 @@
-"""Rows and columns of a table clustered at once."""
+"""Biclustering: rows and columns of a table clustered jointly."""

@@ -1,4 +1,4 @@
-"""The model of rows that say as much as their cells in each cluster of columns."""
+"""The model of rows given column clusters: independent cell models, one for each cluster."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from countless.models.protocol import BoundModel, ClusterModel
 
 
 class Bundle(ClusterModel):
-    """A model of rows that are the statistics of so many parts, each of cells of one model.
+    """A model of rows that consist of the sufficient statistics of ``n_parts`` sets of cells.
 
-    ``tables`` are those of the cells' model for as many counts as it pays to look up.
+    ``tables`` are the lookup tables of the cells' model, by count.
     """
 
     def __init__(self, cell: BoundModel, n_parts: int, tables: np.ndarray):

@@ -1,4 +1,4 @@
-"""The observed cells of a table, and the model of one of them."""
+"""The observed cells of a table, and the component model of a cell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CELL_MODELS = (Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson)
 
 
 class Cells(NamedTuple):
-    """The cells of a table that were observed."""
+    """The observed cells of a table, in coordinate format."""
 
     values: np.ndarray  # (n_cells, 1)
     row: np.ndarray  # (n_cells,)
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
     shape: tuple[int, int]
 
     def bound_to(self, model: BoundModel) -> CellStatistics:
-        """Return what the cells say to a model, or say which one it cannot take."""
+        """Return the cells as statistics of a model; raise an error for an invalid cell."""
         values = _named_cells(self, lambda: model.rows(self.values))
         different, value = number_by_appearance(values[:, 0])
         statistics = model.statistics(different[:, None], np.arange(len(different)))
@@ -47,10 +47,10 @@ class Cells(NamedTuple):
 
 
 class CellStatistics(NamedTuple):
-    """The cells that were observed as statistics of a model, which add up."""
+    """The observed cells as additive sufficient statistics of a model."""
 
-    statistics: np.ndarray  # (n_values, width) of each value that occurs
-    value: np.ndarray  # (n_cells,) which of them each cell has
+    statistics: np.ndarray  # (n_values, width) of each distinct value
+    value: np.ndarray  # (n_cells,) index of the distinct value of each cell
     row: np.ndarray  # (n_cells,)
     column: np.ndarray  # (n_cells,)
     shape: tuple[int, int]
@@ -58,7 +58,7 @@ class CellStatistics(NamedTuple):
     def of_rows(self, part: np.ndarray) -> np.ndarray:
         """Return the sums of each row over each part of the columns, (n_rows, n_parts * width).
 
-        ``part`` is that of each column; a negative one leaves it out.
+        ``part`` is the part of each column; columns with a negative one are omitted.
         """
         return self._sums(self.shape[0], self.row, self.column, part)
 
@@ -72,7 +72,7 @@ class CellStatistics(NamedTuple):
         return self._sums(n_parts, row_part[self.row], self.column, column_part)
 
     def equal_rows(self) -> np.ndarray:
-        """Return a number for each row that is the same for rows with the same cells."""
+        """Return a number for each row, equal for rows with equal cells."""
         table = sp.csr_array((self.value + 1, (self.row, self.column)), self.shape)
         table.sort_indices()
         ends = zip(table.indptr[:-1], table.indptr[1:], strict=True)
@@ -88,9 +88,9 @@ class CellStatistics(NamedTuple):
 
 
 def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
-    """Return the cells of a table that are no gaps, or that a sparse table stores.
+    """Return the cells of a table that are not missing; of a sparse table, the stored ones.
 
-    ``reset`` has the estimator remember the columns, as ``validate_data`` has it.
+    ``reset`` is that of ``validate_data``: whether to store the columns in the estimator.
     """
     if sp.issparse(X):
         X = validate_data(
@@ -110,7 +110,7 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         columns = [_truth_as_numbers(each) for each in cells]
         words = any(each.dtype.kind != "f" for each in columns)
         table = np.stack(columns, axis=1, dtype=object if words else np.float64)
-        # NaN alone differs from itself.
+        # Only NaN differs from itself.
         gap = np.equal(table, None) | (table != table)  # type: ignore[call-overload]
         row, column = np.nonzero(~gap.astype(bool))
         values, shape = table[row, column], table.shape
@@ -122,14 +122,14 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
 
 
 def _truth_as_numbers(cells: np.ndarray) -> np.ndarray:
-    """Return a column of True and False as 1 and 0, any other as it is."""
+    """Return a column of booleans as 1 and 0, any other unchanged."""
     if cells.dtype == object and all(cell is None or isinstance(cell, bool) for cell in cells):
         return cells.astype(np.float64)  # None becomes NaN
     return cells
 
 
 def choose_model(model: Any, cells: Cells) -> Model:
-    """Return the model of a cell: the one asked for, or one that fits the values."""
+    """Return the model of a cell: the given one, or with 'auto' one for the type of the values."""
     if isinstance(model, str) and model == "auto":
         values = cells.values[:, 0]
         if values.dtype == object:
@@ -145,18 +145,21 @@ def choose_model(model: Any, cells: Cells) -> Model:
 
 
 def bind(model: Model, cells: Cells) -> BoundModel:
-    """Return the model of one cell, its hyperparameters set from all of them."""
+    """Return the model of one cell, with hyperparameters set from all cells."""
     if isinstance(model, DiagonalGaussian | FixedGaussian):
         _check_digits(cells)
     return _named_cells(cells, lambda: model.bind(cells.values))
 
 
 def _check_digits(cells: Cells) -> None:
-    """Raise a ValueError if squares of columns that differ swamp all that varies in a column."""
+    """Raise a ValueError if the variation within columns is lost to rounding.
+
+    Squares of the differences between columns may be too large for it.
+    """
     values = _named_cells(cells, lambda: numbers(cells.values[:, 0], 0)).astype(np.float64)
     count = np.maximum(np.bincount(cells.column, minlength=cells.shape[1]), 1)
     first = np.zeros(cells.shape[1])
-    first[cells.column] = values  # of each column some value, so that a constant one has mean 0
+    first[cells.column] = values  # a shift per column: a constant column has deviation 0
     mean = first + np.bincount(cells.column, values - first[cells.column], len(count)) / count
     inside = float(np.abs(values - mean[cells.column]).max())
     apart = float(np.ptp(mean[np.unique(cells.column)]))
@@ -168,7 +171,7 @@ def _check_digits(cells: Cells) -> None:
 
 
 def _named_cells(cells: Cells, check: Any) -> Any:
-    """Check the cells, which models see as one long column, and name a bad one by its place."""
+    """Run a check of the cells as one long column, and report errors by row and column of X."""
     try:
         return check()
     except BadCell as bad:

@@ -1,9 +1,9 @@
 """One Markov chain over partitions of the rows and of the columns of a table.
 
-Given the clusters of the columns, rows are clustered by what their cells add up to in each of
-these, as a mixture would; then the columns likewise, given the clusters of the rows. Each block of
-a cluster of rows and a cluster of columns has parameters of its own, which are integrated out
-(Murphy, Machine Learning: a Probabilistic Perspective, section 25.6.1).
+Given the clusters of the columns, the sufficient statistics of a row are the sums of its cells over
+each column cluster, and the rows are moved as in a mixture; then the columns likewise, given the
+clusters of the rows. Each block of a row cluster and a column cluster has its own parameters, which
+are integrated out (Murphy, Machine Learning: a Probabilistic Perspective, section 25.6.1).
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from countless.bayes.split_merge import split_and_merge
 from countless.models.protocol import BoundModel
 from countless.priors import PartitionPrior
 
-# Splits and merges that are tried on each side after a sweep.
+# Split-merge proposals for rows, and for columns, after each sweep.
 N_TRIES = 4
-# A chain starts from rows that were clustered by so many columns, each by itself, in so many
-# sweeps, and from columns that were clustered by these rows in as many.
+# Initial state: rows are clustered by at most this number of columns, each a singleton cluster, in
+# this number of sweeps; then columns are clustered given these rows, in as many.
 START_COLUMNS, START_SWEEPS = 64, 5
-# What counts of cells add to log marginals is looked up, for counts up to twice that of the largest
-# block, but not for more than so many: the tables follow hyperparameters, which change.
+# Largest lookup table of the terms of log marginals by count; otherwise it has twice the count of
+# the largest block. Tables depend on hyperparameters, and are computed again when these change.
 MOST_COUNTS = 2**16
 
 
 class BiclusterDraw(NamedTuple):
-    """What is kept of a state: that of each side, with the log joint of both."""
+    """One posterior draw: both partitions, each with the joint log density of all."""
 
     rows: Draw
     columns: Draw
 
     @property
     def log_joint(self) -> float:
-        """The log density of all that is drawn, and of the cells."""
+        """The log joint density of the cells and of all sampled quantities."""
         return self.rows.log_joint
 
 
 class Side:
-    """The clusters of the rows, or of the columns, and their prior."""
+    """The partition of the rows, or of the columns, and its prior."""
 
     def __init__(self, n_items: int, believed: PartitionPrior, random: np.random.Generator):
         self.labels = np.zeros(n_items, dtype=np.int32)
@@ -57,7 +57,7 @@ class Side:
     def move(
         self, model: Bundle, rows: np.ndarray, random: np.random.Generator, n_tries: int
     ) -> Partition:
-        """Draw the cluster of each item, try splits and merges, and draw the prior's parameters."""
+        """Make a Gibbs sweep and split-merge proposals, and sample the prior's parameters."""
         setting = Setting(model, rows, self.prior.tables(len(rows)), random)
         partition = collapsed_sweep(partition_of(model, rows, self.labels), setting)
         partition = split_and_merge(partition, setting, n_tries)
@@ -69,7 +69,7 @@ class Side:
     def log_prob(self) -> float:
         """Return the log density of the partition and of the parameters of its prior.
 
-        The normalising constant of a prior without parameters to draw may be left out.
+        The normalizing constant of a prior without sampled parameters may be omitted.
         """
         total = self.prior.log_weight(self.sizes) + self.believed.log_prob_parameters(self.prior)
         if self.prior.consistent:
@@ -83,10 +83,10 @@ class BiclusterChain:
     Parameters
     ----------
     model : BoundModel
-        Of one cell.
+        Component model of one cell.
     cells : CellStatistics
     priors : (PartitionPrior, PartitionPrior)
-        Of the rows and of the columns.
+        Priors of the partitions of the rows and of the columns.
     random : numpy.random.Generator
     split_merge, sample_hyper : bool
     """
@@ -113,11 +113,11 @@ class BiclusterChain:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters of rows there are."""
+        """Number of row clusters."""
         return len(self.rows.sizes)
 
     def sweep(self) -> None:
-        """Move the rows, the columns, and hyperparameters of the model."""
+        """Update both partitions, and sample hyperparameters of the model."""
         tables = self._tables()
         self._move(self.rows, self.cells.of_rows(self.columns.labels), tables)
         partition = self._move(self.columns, self.cells.of_columns(self.rows.labels), tables)
@@ -126,22 +126,22 @@ class BiclusterChain:
             self.model = self.model.sample_hyper(self._blocks, self.random, self._free)
 
     def log_joint(self) -> float:
-        """Return the log density of the cells, both partitions and all parameters drawn."""
+        """Return the log joint density of cells, both partitions and all sampled parameters."""
         total = float(self.model.log_marginal(self._blocks).sum())
         total += self.rows.log_prob() + self.columns.log_prob()
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 
     def record(self) -> BiclusterDraw:
-        """Return what is kept of the present state."""
+        """Return the present state as a draw."""
         log_joint, hyper = self.log_joint(), self.model.hyper.value
         return BiclusterDraw(
             *(Draw(side.labels, log_joint, side.prior, hyper) for side in (self.rows, self.columns))
         )
 
     def _start(self) -> None:
-        """Cluster the rows by some columns, each of them by itself, and then the columns.
+        """Cluster the rows by some columns, each a singleton cluster, and then the columns.
 
-        Where all columns are one cluster rows differ by little but their means.
+        With all columns in one cluster, rows would differ in little but their means.
         """
         n_rows, n_columns = self.cells.shape
         some = self.random.permutation(n_columns)[:START_COLUMNS]
@@ -157,7 +157,7 @@ class BiclusterChain:
         self._blocks = partition.statistics.reshape(-1, self.model.width)
 
     def _move(self, side: Side, sums: np.ndarray, tables: np.ndarray) -> Partition:
-        """Move one side, given what its items add up to in each cluster of the other."""
+        """Update one partition, given the sums of its items over each cluster of the other."""
         model = Bundle(self.model, sums.shape[1] // self.model.width, tables)
         return side.move(model, sums, self.random, self._n_tries)
 

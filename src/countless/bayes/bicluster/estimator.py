@@ -1,8 +1,8 @@
-"""Rows and columns of a table clustered at once, both without choosing how many.
+"""Biclustering with unknown numbers of row and column clusters.
 
-Every block of a cluster of rows and a cluster of columns follows a model with parameters of its
-own; both partitions follow a prior (Murphy, Machine Learning: a Probabilistic Perspective, section
-25.6.1). Markov chains draw from the posterior of both given the cells.
+Every block of a row cluster and a column cluster follows a component model with its own parameters;
+both partitions follow a prior (Murphy, Machine Learning: a Probabilistic Perspective, section
+25.6.1). Markov chains sample the posterior of both given the cells.
 """
 
 from __future__ import annotations
@@ -26,52 +26,51 @@ from countless.priors.hyper import as_generator
 
 
 class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
-    """Draw clusterings of the rows and of the columns of a table, whose blocks are alike inside.
+    """Sample joint partitions of the rows and columns of a table into homogeneous blocks.
 
     Parameters
     ----------
     model : str or Model, default='auto'
-        What the cells of one block look like: 'bernoulli' (0 or 1), 'categorical', 'poisson'
+        Component model of the cells of a block: 'bernoulli' (0 or 1), 'categorical', 'poisson'
         (counts), 'diagonal' (numbers of unknown mean and variance) or 'fixed' (of one variance in
-        all blocks), or one of `countless.models` for these. With 'auto' zeros and ones,
-        or truth values, are 'bernoulli', words 'categorical' and other numbers 'diagonal'.
+        all blocks), or one of `countless.models` for these. With 'auto' it is 'bernoulli' for
+        zeros and ones or booleans, 'categorical' for text and 'diagonal' for other numbers.
     row_prior, column_prior : PartitionPrior, default=None
-        Of the partition of each side, one of `countless.priors`. None is a Dirichlet process whose
-        concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+        Priors of the partitions of rows and of columns, from `countless.priors`. None is a
+        Dirichlet process whose concentration has the prior ``Gamma(1, 1)`` and is sampled, too.
     split_merge : bool, default=True
-        Whether splits and merges of whole clusters are tried after each sweep.
+        Whether split-merge proposals (Metropolis-Hastings) are made after each sweep.
     sample_hyper : bool, default=True
-        Whether hyperparameters that the model has set from the data are drawn, too.
+        Whether hyperparameters that the model has set from the data are sampled, too.
     n_chains, n_sweeps, burn_in, thin, loss, random_state, n_jobs
         As in `DPMixture`.
 
     Attributes
     ----------
     row_labels_, labels_ : ndarray of shape (n_samples,)
-        The partition of the rows that is expected to be nearest to the truth, numbered by first
-        appearance.
+        The partition of the rows of least posterior expected loss, numbered by first appearance.
     column_labels_ : ndarray of shape (n_features,)
-        That of the columns.
+        The same for the columns.
     n_clusters_, n_column_clusters_ : int
-        How many clusters these have.
+        Number of row clusters and of column clusters.
     rows_, columns_ : ndarray of bool of shape (n_clusters * n_column_clusters, ...)
-        The rows and columns of each block, as scikit-learn's biclustering has them;
-        ``get_indices(i)``, ``get_submatrix(i, X)`` and ``biclusters_`` go with them.
+        The rows and columns of each block, as in scikit-learn's biclustering;
+        ``get_indices(i)``, ``get_submatrix(i, X)`` and ``biclusters_`` use them.
     block_means_ : ndarray of shape (n_clusters, n_column_clusters) or None
-        The mean of the observed cells of each block, NaN where there are none; None for words.
+        The mean of the observed cells of each block, NaN if there are none; None for text.
     posterior_, column_posterior_ : Posterior
         The draws of both partitions.
     model_ : BoundModel
         The model of one cell, with the hyperparameters of the draw of highest joint density.
     n_iter_, converged_
-        As in `DPMixture`; chains must agree on the number of clusters of columns, too.
+        As in `DPMixture`; R-hat of the number of column clusters is tested, too.
     column_names_ : list
-        The names of the columns, or their places where they have none.
+        The names of the columns, or their indices if they have none.
     n_features_in_ : int
 
     See Also
     --------
-    CrossCat : Several ways to cluster the rows, each by columns of its own.
+    CrossCat : Several clusterings of the rows, each by a different set of columns.
 
     Examples
     --------
@@ -117,15 +116,15 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
 
     @with_callbacks
     def fit(self, X, y=None):
-        """Draw clusterings of the rows and columns of X.
+        """Sample partitions of the rows and columns of X.
 
-        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+        Ctrl-C stops the chains; the draws so far, if there are any, are kept, with a warning.
 
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            NaN, and None among words, are gaps, which count neither way. A sparse matrix says what
-            was observed: cells that it does not store are gaps, stored zeros are zeros.
+            NaN, and None in text columns, are missing values, which are ignored. In a sparse matrix
+            cells that are not stored are missing, and stored zeros are zeros.
         y : ignored
 
         Returns
@@ -158,14 +157,14 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         return self
 
     def predict(self, X):
-        """Return the likeliest cluster of each row of X, by the clusters of the columns."""
+        """Return the most probable cluster of each row of X, given the column clusters."""
         return self.predict_proba(X).argmax(axis=1).astype(np.int32)
 
     def predict_proba(self, X):
         """Return the probability of each cluster of ``row_labels_`` for each row of X.
 
-        It is taken as given that a row belongs to one of them. A row of gaps tells nothing, and
-        goes by the sizes of clusters.
+        The probabilities are conditional on a row being in one of them. If all values of a row are
+        missing, they follow from the sizes of the clusters alone.
         """
         check_is_fitted(self, "model_")
         cells = read_cells(self, X, reset=False).bound_to(self.model_)
@@ -183,7 +182,7 @@ class DPBiclustering(BiclusterMixin, ClusterMixin, Sampled):
         schedule: Schedule,
         random: np.random.Generator,
     ) -> None:
-        """Keep the draws, and what follows from them."""
+        """Set the fitted attributes from the draws."""
         self.posterior_, self.column_posterior_ = (
             posterior_of([[draw[side] for draw in chain] for chain in draws], self.thin)
             for side in range(2)

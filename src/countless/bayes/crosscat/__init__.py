@@ -1,1 +1,1 @@
-"""Views of a table: columns that belong together, and the groups of rows that each view makes."""
+"""CrossCat: views of dependent columns, and the partition of the rows in each view."""

@@ -1,9 +1,10 @@
-"""Views split and merged with all their partitions drawn anew.
+"""Split-merge moves of views (Metropolis-Hastings) that resample all row partitions involved.
 
-A view that tells two stories at once has the product of two partitions, and neither half is worth
-leaving while the other keeps it. So here both halves draw their partitions, and a merged view its
-own. Which columns go where is first guessed from columns i and k alone, which depends on nothing
-that the move changes, and cancels.
+A view that combines two independent structures has the product of their two partitions as its row
+partition. Neither half of its columns gains by leaving while the other half keeps that product. So
+here a split draws the row partitions of both halves, and a merge that of the merged view. The
+launch allocation of columns is drawn from columns i and k alone; it depends only on what the move
+does not change, so that its probability cancels in the acceptance ratio.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from countless.bayes.crosscat.pair import Pair, draw_pair, share_out
 from countless.bayes.crosscat.view import View, propose_rows
 from countless.priors import PartitionPrior, Tables
 
-# Most pairs of columns are of two views that have nothing in common, and drawing a partition for
-# both is dear: so many of them try it, to which splits owe a factor.
+# Probability that a merge is attempted: most pairs of columns are in two unrelated views, and to
+# draw a joint partition is expensive. It enters the acceptance ratio of splits and merges.
 MERGING = 0.2
 
 
@@ -42,7 +43,7 @@ def split_or_merge_anew(
         drawn = propose_rows(cells, pair.columns, first.prior, first.tables, random, given)
         return first._replace(labels=drawn.labels), drawn.log_chosen
 
-    # The way back is at best certain: most moves are refused before it is looked at.
+    # The reverse proposal has probability at most 1: this bound rejects most moves early.
     if pair.split:
         *halves, log_chosen = _halves(cells, pair, column_tables.join, random)
         log_ratio = np.log(MERGING) + pair.log_two - log_joint(pair.first) - log_chosen
@@ -63,9 +64,9 @@ def split_or_merge_anew(
 def _halves(
     cells: Cells, pair: Pair, join: np.ndarray, random: np.random.Generator
 ) -> tuple[View, View, float]:
-    """Draw two views of the columns of a pair; or judge the two that there are.
+    """Draw two views of the columns of a pair; for a merge, evaluate the two present ones.
 
-    Returns them with the log probability of having drawn them.
+    Returns them with the log of their proposal probability.
     """
     i, k, split, first, second, _, rest, *_ = pair
 

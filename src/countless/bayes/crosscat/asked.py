@@ -1,4 +1,4 @@
-"""What a fitted CrossCat can be asked, of its own table and of other rows."""
+"""Queries of a fitted CrossCat, about its own table and about new rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from countless.priors.hyper import as_generator
 
 
 class Imputation(NamedTuple):
-    """A table without gaps, and how sure its new cells are."""
+    """A table with missing values imputed, and the uncertainty of imputed cells."""
 
-    table: Any  # in the form in which the table came
-    uncertainty: np.ndarray  # (n_rows, n_columns), NaN where there was a value
+    table: Any  # of the type of the input table
+    uncertainty: np.ndarray  # (n_rows, n_columns), NaN for cells that were not missing
 
 
 class Unusual(NamedTuple):
-    """A cell that fits badly."""
+    """A surprising cell."""
 
     row: int
     column: Any
@@ -37,24 +37,24 @@ class Unusual(NamedTuple):
 
 
 class Asked(DensityMixin, ClusterMixin, Sampled):
-    """An estimator of tables that answers questions."""
+    """Base class of CrossCat with its queries."""
 
     posterior_: CrossCatPosterior  # type: ignore[assignment]
     column_names_: list[Any]
     _answers: Answers
-    # Those of the table that was fitted; a model from a file has none.
+    # Attributes of the fitted table; a model loaded from a file has none of them.
     _given: Any
     _table: Table
-    _rows: np.ndarray  # what chains see: numbers that were rounded are spread
+    _rows: np.ndarray  # the data of the chains, with dithered rounding (see models.rounding)
     _model: BoundCells
 
     def encoded_rows(self):
-        """Return the table in numbers: those of categories are the places of sorted levels."""
+        """Return the table as numbers; categories are indices into their sorted levels."""
         self._check_has_rows()
         return self._answers.model.rows(self._table) + self._answers.model.origin
 
     def dependence(self):
-        """Return how probable it is that two columns belong together.
+        """Return the dependence probabilities of pairs of columns.
 
         Returns
         -------
@@ -65,14 +65,14 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return self._answers.together.copy()
 
     def similarity(self, rows=None, columns=None):
-        """Return how alike rows are: how probable it is that they are in one group.
+        """Return the similarity of rows: the probability that they are in one cluster.
 
         Parameters
         ----------
         rows : array-like of int, optional
-            These rows among each other; by default all.
-        columns : name, place or list of these, optional
-            In the views of these columns; by default in those of all, each column counting once.
+            Row indices; all pairs of them are returned. By default all rows.
+        columns : name, index or list of these, optional
+            Columns whose views are averaged over, each column counting once; by default all.
 
         Returns
         -------
@@ -91,19 +91,19 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return questions.similarity(averaged(self.posterior_.every()), asked, asked, places)
 
     def impute(self, X=None):
-        """Fill the gaps of a table with what is expected there.
+        """Impute the missing values of a table by posterior predictive estimates.
 
         Parameters
         ----------
         X : data frame or array-like of shape (n_samples, n_features), optional
-            Other rows with the same columns; by default the table that was fitted.
+            New rows with the same columns; by default the table that was fitted.
 
         Returns
         -------
         Imputation
-            ``table``, in the form in which it came, has means of numbers, rounded ones of counts,
-            and the likeliest category; ``uncertainty`` their standard deviation, or the
-            probability that it is another category.
+            ``table``, of the type of the input, has the predictive mean of numbers, the rounded
+            mean of counts, and the most probable category; ``uncertainty`` is the predictive
+            standard deviation, or the probability of another category.
         """
         fitted = X is None
         if fitted:
@@ -121,19 +121,19 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return Imputation(like(X, table.columns, columns), uncertainty)
 
     def sample(self, n_samples=1, given=None, random_state=None):
-        """Draw rows as the table might go on.
+        """Draw rows from the posterior predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
         given : mapping, optional
-            Values of some columns, by name or place, that all rows have.
+            Values of some columns, by name or index, to condition on.
         random_state : int, RandomState instance or None, default=None
 
         Returns
         -------
         ndarray or data frame of shape (n_samples, n_features)
-            In the form of the table that was fitted.
+            Of the type of the table that was fitted.
         """
         tables = self._tables()
         if not isinstance(n_samples, Integral) or n_samples < 1:
@@ -147,20 +147,19 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return like(getattr(self, "_given", None), self.column_names_, columns)
 
     def predict(self, X):
-        """Return the group of each row of X in the view of ``labels_``.
+        """Return the most probable cluster of each row of X in the view of ``labels_``.
 
-        Rows that were fitted may be in another group than their label says, where that is less
-        probable.
+        For a fitted row it may differ from its label, if that is less probable.
         """
         return np.argmax(self.predict_proba(X), axis=1)
 
     def predict_proba(self, X):
-        """Return how probable each group of ``labels_`` is for each row of X.
+        """Return the probability of each cluster of ``labels_`` for each row of X.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters_)
-            Given that a row is in one of them.
+            Conditional on a row being in one of them.
         """
         rows = self._rows_of(X)
         (view,) = self._answers.estimate.views
@@ -169,7 +168,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
     def score_samples(self, X):
         """Return the log of the posterior predictive density of each row of X.
 
-        The mean over up to 32 draws; gaps are integrated out.
+        The density is the mean over up to 32 draws; missing values are integrated out.
         """
         return questions.log_densities(self._tables(), self._rows_of(X))
 
@@ -178,13 +177,14 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return float(self.score_samples(X).mean())
 
     def surprise(self):
-        """Return how badly each cell of the table fits its column and group.
+        """Return the surprise of each cell of the table, given its column and cluster.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            Minus the log density of the cell given the others of its group, above what is usual in
-            its column; NaN for gaps. The mean of a row tells how badly that fits.
+            Minus the log predictive density of the cell given the rest of its cluster, less the
+            mean of its column; NaN for missing values. Its mean over a row is the surprise of the
+            row.
         """
         self._check_has_rows()
         found = questions.surprises(self._tables(), self._rows)
@@ -193,7 +193,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         return found - usual
 
     def unusual_cells(self, n=10):
-        """Return the cells that fit worst, the worst first.
+        """Return the ``n`` most surprising cells, in decreasing order.
 
         Returns
         -------
@@ -210,19 +210,19 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         ]
 
     def unusual_rows(self, n=10):
-        """Return the places of the rows that fit worst, by the mean surprise of their cells."""
+        """Return the indices of the rows with the highest mean surprise of their cells."""
         surprise = self.surprise()
         seen = ~np.isnan(surprise)
         mean = np.where(seen, surprise, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
         return np.argsort(-mean, kind="stable")[:n]
 
     def answers(self) -> Answers:
-        """Return all that questions about other rows rest on, for model files."""
+        """Return the data that queries about new rows need, for model files."""
         self._tables()
         return self._answers
 
     def restore(self, answers: Answers, *, named: bool) -> None:
-        """Take the place of the CrossCat whose answers were saved."""
+        """Set the state of this estimator from a saved one."""
         self._answers = answers
         self.column_names_ = answers.names
         self.n_features_in_ = len(answers.names)
@@ -236,7 +236,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             raise ValueError("a model loaded from a file has no rows of its own: give X, or fit")
 
     def _tables(self) -> list[questions.DrawnTable]:
-        """Return the draws that answers are averaged over, counted once."""
+        """Return the draws that queries average over; their statistics are computed once."""
         check_is_fitted(self, "n_clusters_")
         if not self._answers.tables:
             draws = averaged(self.posterior_.every())

@@ -1,4 +1,4 @@
-"""The cells of a table and the hyperparameters of its columns, in the form that moves take."""
+"""The cells of a table and the hyperparameters of its columns, as arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class HyperTable(NamedTuple):
     center: np.ndarray  # (n_hyper,)
     spread: np.ndarray  # (n_hyper,)
     inverse_gamma: np.ndarray  # (n_hyper, 2)
-    low: np.ndarray  # (n_hyper,), none goes below
+    low: np.ndarray  # (n_hyper,), lower bounds
 
 
 class SomeColumns(ClusterModel):
-    """The model of some columns of a table, for the moves of rows that mixtures have."""
+    """The component model of some columns of a table, for the row moves of mixtures."""
 
     def __init__(self, model: BoundCells | Cells, table: np.ndarray, columns: np.ndarray) -> None:
         self._table, self.columns = table, columns
@@ -34,7 +34,7 @@ class SomeColumns(ClusterModel):
         self.kind = model.kind[columns]
         self.start = np.concatenate([[0], np.cumsum(last - first)])
         self.width = int(self.start[-1])
-        # The stretches of the columns, one after the other.
+        # The entries of the columns' statistics, concatenated.
         self.stretch = np.arange(self.width) + np.repeat(first - self.start[:-1], last - first)
         self.prior = model.prior[self.stretch]
 
@@ -50,9 +50,9 @@ class SomeColumns(ClusterModel):
         )
 
     def blocks(self, rows: np.ndarray, room: int, statistics: np.ndarray) -> CellBlocks:
-        """Return clusters with statistics, for a sweep that takes rows in blocks."""
+        """Return clusters with given statistics, for a sweep that processes rows in blocks."""
         cells = self.clusters(room, statistics)
-        n_known = np.diff(self.start)  # the count of a category makes the place of a gap
+        n_known = np.diff(self.start)  # categories: a missing-value slot replaces the count
         highest = np.fmax.reduce(rows[:, self.kind == COUNT], initial=0)
         n_known[self.kind == COUNT] = np.minimum(highest + 1, MOST_COUNTS) + 1
         n_known[(self.kind != CATEGORY) & (self.kind != COUNT)] = 0
@@ -71,7 +71,7 @@ class SomeColumns(ClusterModel):
         )
 
     def pieces(self, rows: np.ndarray, room: int) -> tuple[CellBlocks, CellClusters]:
-        """Return empty clusters in which scans share out rows, a block at a time."""
+        """Return empty clusters for scans that allocate rows, a block at a time."""
         blocks = self.blocks(rows, room, self.empty(0))
         return blocks, blocks.cells
 
@@ -82,9 +82,9 @@ class SomeColumns(ClusterModel):
     def statistics(
         self, rows: np.ndarray, labels: np.ndarray | None = None, n_clusters: int | None = None
     ) -> np.ndarray:
-        """Return the statistics of each cluster of some rows of these columns.
+        """Return the sufficient statistics of each cluster of some rows of these columns.
 
-        Without the terms that a sampler needs they are summed up many times as fast.
+        The sampler's cached terms are not computed, which is many times as fast.
         """
         if labels is None:
             labels = np.zeros(len(rows), dtype=np.int32)
@@ -95,14 +95,14 @@ class SomeColumns(ClusterModel):
 
 
 class Cells:
-    """A table with the hyperparameters that one chain has for its columns.
+    """A table with one chain's hyperparameters of its columns.
 
     Parameters
     ----------
     model : BoundCells
-        The models of the columns, each column with hyperparameters of its own.
+        The models of the columns; no two columns share hyperparameters.
     rows : ndarray of shape (n_rows, n_columns)
-        As ``model.rows`` makes them.
+        As returned by ``model.rows``.
     """
 
     def __init__(self, model: BoundCells, rows: np.ndarray) -> None:
@@ -139,7 +139,7 @@ class Cells:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.kind)
 
     def part(self, columns: np.ndarray) -> Any:
@@ -147,7 +147,7 @@ class Cells:
         return SomeColumns(self, self.rows, columns)
 
     def marginals(self, columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the log density of columns under partitions, (n_columns, n_partitions)."""
+        """Return log marginal likelihoods, one for each column and partition of the rows."""
         labels, n_clusters = np.atleast_2d(labels), _counts(labels)
         work = self._room(n_clusters)
         out = np.empty((len(columns), len(labels)))
@@ -156,21 +156,21 @@ class Cells:
         return out
 
     def move(self, labels, join, view_of, random: np.random.Generator) -> int:
-        """Draw the view of each column that is not alone; return how many moved."""
+        """Draw the view of each column that is no singleton; return the number that moved."""
         n_clusters = _counts(labels)
         order = random.permutation(self.n_columns)
         work = self._room(n_clusters)
         return move_columns(work, self.values, order, labels, n_clusters, join, random, view_of)
 
     def move_hyper(self, labels, view_of, random: np.random.Generator) -> None:
-        """Move the hyperparameters of all columns."""
+        """Sample the hyperparameters of all columns."""
         n_clusters = _counts(labels)
         work, order = self._room(n_clusters), np.arange(self.n_columns)
         state = (work, self.values, order, labels, n_clusters, view_of, self.origin)
         move_hypers(*state, *self._places, self.hyper, random)
 
     def log_hyperprior(self) -> float:
-        """Return the log density of the hyperparameters."""
+        """Return the log prior density of the hyperparameters."""
         return self._log_hyperprior(self.hyper.value)
 
     def _room(self, n_clusters: np.ndarray) -> CellClusters:
@@ -181,7 +181,7 @@ class Cells:
 
 
 class _Places(NamedTuple):
-    """Where the hyperparameters of each column are."""
+    """Offsets and indices of the hyperparameters of each column."""
 
     starts: np.ndarray
     places: np.ndarray

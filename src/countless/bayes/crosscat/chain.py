@@ -1,4 +1,4 @@
-"""One Markov chain over views: which columns belong together, and how each view groups the rows."""
+"""One Markov chain of CrossCat: the partition of columns into views, and of the rows in each."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from countless.bayes.crosscat.view import View, move_rows
 from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
 
-# Of the columns, this share tries to leave its view or to come back, in each sweep; one at least.
+# Share of the columns, at least one, that in each sweep may open a singleton view or leave theirs.
 LEAVING = 0.01
-# Splits and merges of clusters tried in each view, in each sweep.
+# Split-merge proposals for row clusters, in each view and sweep.
 ROW_TRIES = 1
-# Of the splits and merges of views, so many draw all partitions anew; these cost most.
+# Share of the split-merge proposals for views that resample all row partitions; these cost most.
 ANEW = 0.25
 
 
 class Draw(NamedTuple):
-    """What is kept of a state."""
+    """One posterior draw: the stored part of a chain's state."""
 
     view_of: np.ndarray  # (n_columns,), views numbered by first appearance
-    labels: tuple[np.ndarray, ...]  # of each view, (n_rows,), in the smallest type that holds them
+    labels: tuple[np.ndarray, ...]  # of each view, (n_rows,), of the smallest sufficient type
     priors: tuple[PartitionPrior, ...]  # of the rows in each view
     column_prior: PartitionPrior
     hyper: np.ndarray  # (n_hyper,) of the model
@@ -40,19 +40,19 @@ class Draw(NamedTuple):
 
 
 class CrossCatChain:
-    """A chain of views.
+    """A Markov chain of CrossCat.
 
     Parameters
     ----------
     model : BoundCells
         The models of the columns.
     rows : ndarray of shape (n_rows, n_columns)
-        As ``model.rows`` makes them.
+        As returned by ``model.rows``.
     row_prior, column_prior : PartitionPrior
-        Of the rows in each view, and of the columns in views; parameters that are distributions are
-        drawn, for each view anew.
+        Priors of the partition of the rows in each view, and of the columns into views. Parameters
+        given as distributions are sampled, separately for each view.
     random : numpy.random.Generator
-        Where all draws come from.
+        Source of all random numbers.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class CrossCatChain:
 
     @property
     def n_clusters(self) -> int:
-        """How many views there are."""
+        """Number of views."""
         return len(self.views)
 
     def sweep(self) -> None:
-        """Move rows, columns, views and all parameters once; the first sweep finds a start."""
+        """Update rows, columns, views and all parameters once; the first sweep initialises."""
         if not self.views:
             self.views = first_views(
                 self.cells, self.believed_rows, self.column_tables, self.random
@@ -86,13 +86,13 @@ class CrossCatChain:
         self.move_parameters()
 
     def move_rows(self, v: int) -> None:
-        """Move the rows of one view, and the parameters of its prior."""
+        """Update the row partition of one view, and the parameters of its prior."""
         self.views[v] = move_rows(
             self.cells, self.views[v], self.believed_rows, self.random, ROW_TRIES
         )
 
     def move_columns(self) -> None:
-        """Move columns among views, some to views of their own, and split or merge views."""
+        """Move columns between views, some to singleton views, and split or merge views."""
         if self.cells.n_columns == 1:
             return
         self.views = move_among_views(self.cells, self.views, self.column_tables, self.random)
@@ -105,7 +105,7 @@ class CrossCatChain:
         self.views = split_or_merge(self.cells, self.views, *priors)
 
     def move_parameters(self) -> None:
-        """Move the hyperparameters of columns, and the parameters of their prior."""
+        """Sample the hyperparameters of columns, and the parameters of the columns' prior."""
         view_of = views_of(self.views, self.cells.n_columns)
         self.cells.move_hyper(all_labels(self.views), view_of, self.random)
         if self.believed_columns.believed:
@@ -114,7 +114,7 @@ class CrossCatChain:
             self._set_column_prior(prior)
 
     def log_joint(self) -> float:
-        """Return the log density of the table and of everything that is drawn."""
+        """Return the log joint density of the table and of all sampled quantities."""
         total = self.column_prior.log_prob(sizes=[len(view.columns) for view in self.views])
         total += self.believed_columns.log_prob_parameters(self.column_prior)
         for view in self.views:
@@ -123,7 +123,7 @@ class CrossCatChain:
         return total + self.cells.log_hyperprior()
 
     def record(self) -> Draw:
-        """Return what is kept of the present state."""
+        """Return the present state as a draw."""
         views = sorted(self.views, key=lambda view: view.columns[0])
         return Draw(
             views_of(views, self.cells.n_columns),

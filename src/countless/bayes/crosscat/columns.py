@@ -1,8 +1,9 @@
-"""Moves of single columns between views; each leaves the posterior as it is.
+"""Moves of single columns between views; each leaves the posterior invariant.
 
-A column among others goes to any view by its probability. And a column may leave for a view of its
-own, or come back from it: the partition of the new view is drawn for that column (see ``view.py``),
-and its weight takes the place that Neal's algorithm 8 gives to draws from the prior [1]_.
+A column that is not the only one of its view is assigned to any view by its conditional probability
+(Gibbs). And a column may open a singleton view, or leave it: the row partition of the singleton
+view is proposed for that column (see ``view.py``), and its importance weight is used in place of
+the prior draws of Neal's algorithm 8 [1]_.
 
 References
 ----------
@@ -21,7 +22,7 @@ from countless.priors import PartitionPrior, Tables
 
 
 def fresh_view(columns, n_rows: int, row_prior: PartitionPrior, random) -> View:
-    """Return a view whose prior is drawn and whose partition is still to come."""
+    """Return a view with its prior's parameters drawn, and without a row partition yet."""
     prior = row_prior.draw_parameters(random)
     return View(np.asarray(columns), np.empty(0, np.int32), prior, prior.tables(n_rows))
 
@@ -35,14 +36,14 @@ def views_of(views: list[View], n_columns: int) -> np.ndarray:
 
 
 def all_labels(views: list[View]) -> np.ndarray:
-    """Return the partitions of all views, (n_views, n_rows)."""
+    """Return the row partitions of all views, (n_views, n_rows)."""
     return np.stack([view.labels for view in views])
 
 
 def move_among_views(
     cells: Cells, views: list[View], column_tables: Tables, random: np.random.Generator
 ) -> list[View]:
-    """Draw the view of each column that is not alone, among those that there are."""
+    """Draw the view, among the present ones, of each column that is no singleton."""
     if len(views) == 1:
         return views
     view_of = views_of(views, cells.n_columns)
@@ -60,7 +61,7 @@ def leave_or_return(
     column_tables: Tables,
     random: np.random.Generator,
 ) -> list[View]:
-    """Draw the view of one column among those of the others and one of its own."""
+    """Draw the view of one column, among those of the others and a singleton view."""
     own = next(v for v, view in enumerate(views) if j in view.columns)
     alone = len(views[own].columns) == 1
     others = [

@@ -1,8 +1,9 @@
-"""CrossCat: a table with columns of any kinds, seen in several ways at once.
+"""CrossCat: several clusterings of one table with columns of mixed types.
 
-Columns fall into views, and each view groups the rows in its own way; given the groups of its view
-a column is a mixture of its model (Murphy, Machine Learning: a Probabilistic Perspective, section
-25.6.2; Mansinghka et al., CrossCat, JMLR 17, 2016). Markov chains draw both from their posterior.
+Columns are partitioned into views, and each view has its own partition of the rows; within a view
+each column is a mixture of its component model (Murphy, Machine Learning: a Probabilistic
+Perspective, section 25.6.2; Mansinghka et al., CrossCat, JMLR 17, 2016). Markov chains sample the
+posterior of both partitions.
 """
 
 from __future__ import annotations
@@ -28,31 +29,33 @@ from countless.priors.hyper import as_generator
 
 
 class CrossCat(Asked):
-    """Find which columns of a table belong together, and how each set of them groups the rows.
+    """Partition the columns of a table into views, and the rows within each view.
 
-    Takes numbers, categories, counts and truth values side by side, with gaps, which are integrated
-    out. Equal numbers were rounded: chains see them spread over the least step between values.
+    Columns may be numbers, categories, counts and booleans. Missing values are integrated out.
+    Equal numbers are taken to be rounded: the chains use values spread uniformly over the least
+    step between values.
 
     Parameters
     ----------
     models : sequence or mapping, default=None
-        What columns are: 'number', 'category', 'binary' or 'count', or models of
-        `countless.models`, for each column, or by name or place for those that are not what they
-        look like. By default numbers are numbers, unless all are 0 or 1, and anything else is a
-        category.
+        Types of the columns: 'number', 'category', 'binary' or 'count', or models of
+        `countless.models`; for all columns, or by name or index for those whose detected type is
+        wrong. By default numeric columns are numbers, or binary if all values are 0 or 1, and
+        other columns are categories.
     row_prior, column_prior : PartitionPrior, default=None
-        Of the rows in each view and of the columns, from `countless.priors`. None is a Dirichlet
-        process whose concentration has the prior ``Gamma(1, 1)`` and is drawn, too.
+        Priors of the partition of the rows in each view, and of the columns, from
+        `countless.priors`. None is a Dirichlet process whose concentration has the prior
+        ``Gamma(1, 1)`` and is sampled, too.
     n_chains : int, default=4
     n_sweeps : int, default=100
-        Sweeps of each chain in all.
+        Number of sweeps of each chain, burn-in included.
     burn_in : int, default=None
-        Of which the first are forgotten; by default half of them.
+        Number of first sweeps that are discarded; by default half of them.
     thin : int, default=1
-        After these, one sweep in so many is kept.
+        Every ``thin``-th sweep after burn-in is kept.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, default=None
-        Threads for chains, as in scikit-learn; the draws do not depend on them.
+        Number of threads for chains, as in scikit-learn; the draws do not depend on it.
 
     Attributes
     ----------
@@ -60,24 +63,24 @@ class CrossCat(Asked):
         The draws: ``views`` (n_chains, n_draws, n_columns), ``row_labels``, ``log_joint``,
         ``diagnostics()`` and more.
     views_ : list of TableView
-        The views that are expected to be nearest to the truth, the widest first, each with its
+        The views of least posterior expected loss, those of most columns first, each with its
         ``columns``, ``labels`` and ``n_clusters``.
     labels_ : ndarray of shape (n_samples,)
-        The groups of the first of them.
+        The row clusters of the first view.
     n_clusters_ : int
-        How many groups that has.
+        Number of clusters of ``labels_``.
     n_iter_ : int
         Sweeps of each chain.
     converged_ : bool
         Whether chains agree: the R-hat of the number of views and of the log joint density is not
-        above 1.1. One chain has nothing to disagree with.
+        above 1.1. Always True for one chain.
     column_names_ : list
-        The names of the columns, or their places where they have none.
+        The names of the columns, or their indices if they have none.
     n_features_in_ : int
 
     See Also
     --------
-    DPMixture : One grouping of the rows by all columns.
+    DPMixture : One clustering of the rows by all columns.
 
     Examples
     --------
@@ -118,14 +121,15 @@ class CrossCat(Asked):
 
     @with_callbacks
     def fit(self, X, y=None):
-        """Draw views of a table.
+        """Sample views of a table.
 
-        Ctrl-C ends the run; the draws so far are kept, with a warning, where there are any.
+        Ctrl-C stops the chains; the draws so far, if there are any, are kept, with a warning.
 
         Parameters
         ----------
         X : data frame or array-like of shape (n_samples, n_features)
-            pandas, polars or any frame that narwhals reads, or an array; None and NaN are gaps.
+            pandas, polars or any frame that narwhals reads, or an array; None and NaN are missing
+            values.
         y : ignored
 
         Returns
@@ -153,12 +157,12 @@ class CrossCat(Asked):
         return self
 
     def resume(self, n_sweeps=100):
-        """Let the chains go on from where they ended, and add their draws.
+        """Continue the chains from their last state, and add their draws.
 
         Parameters
         ----------
         n_sweeps : int, default=100
-            Sweeps more of each chain; every ``thin``-th is kept.
+            Number of further sweeps of each chain; every ``thin``-th is kept.
 
         Returns
         -------
@@ -174,7 +178,7 @@ class CrossCat(Asked):
         return self
 
     def _store(self, X: Any, draws: list[list[Draw]], n_sweeps: int, stacklevel: int) -> None:
-        """Keep the draws, and what follows from them."""
+        """Set the fitted attributes from the draws."""
         self._given = X
         self.posterior_ = CrossCatPosterior(draws)
         self.views_ = self.posterior_.point_estimate(

@@ -1,4 +1,4 @@
-"""What all splits and merges of views have in common: two columns, and who goes with which."""
+"""Common parts of split-merge moves of views: a pair of columns, and the others' allocation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Pair(NamedTuple):
 
     i: int
     k: int
-    split: bool  # whether they are in one view
+    split: bool  # whether they are in one view, so that a split is proposed
     first: View  # of i
-    second: View  # of k; one without a partition yet, where it would be split off
-    columns: np.ndarray  # of both, rising
-    rest: np.ndarray  # those but i and k, in random order
-    others: list[View]  # that stay as they are
-    log_two: float  # how much more probable two views are than one, but for their sizes
+    second: View  # of k; for a split a new view without a partition yet
+    columns: np.ndarray  # of both views, increasing
+    rest: np.ndarray  # the columns except i and k, in random order
+    others: list[View]  # the views that the move does not change
+    log_two: float  # log prior ratio of two views to one, without the factors of their sizes
 
 
 def draw_pair(
@@ -33,12 +33,12 @@ def draw_pair(
     column_tables: Tables,
     random: np.random.Generator,
 ) -> Pair | None:
-    """Draw two columns; None where the prior does not allow their views to be two."""
+    """Draw two columns; None if the prior does not allow two views."""
     i, k = random.choice(cells.n_columns, 2, replace=False)
     view_of = views_of(views, cells.n_columns)
     a, b = view_of[i], view_of[k]
     split = bool(a == b)
-    n_fewer = len(views) - (not split)  # views of the state in which they are one
+    n_fewer = len(views) - (not split)  # number of views when the two are merged
     if column_tables.open[n_fewer] == -np.inf:
         return None
     first = views[a]
@@ -53,9 +53,10 @@ def draw_pair(
 def share_out(
     gains: np.ndarray, join: np.ndarray, random: np.random.Generator, forced=None
 ) -> tuple[np.ndarray, float]:
-    """Let columns choose between two views that have one each, in turn, by what the second gains.
+    """Allocate columns sequentially to two views that start with one column each.
 
-    Returns who chose the second, and the log probability of that; ``forced`` says who must.
+    ``gains`` are the log likelihood ratios of the second view to the first. Returns which columns
+    are in the second view, and the log probability of that; ``forced`` prescribes it.
     """
     second = np.zeros(len(gains), dtype=bool)
     sizes = [1, 1]

@@ -1,4 +1,4 @@
-"""Draws of views: which columns belong together, and the partition of rows in each view."""
+"""Posterior draws of CrossCat: the views of columns, and the partition of rows in each view."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from countless.bayes.posterior import Posterior
 
 
 class TableView(NamedTuple):
-    """Columns that belong together, and the groups of rows that they show."""
+    """A view: dependent columns, and their partition of the rows."""
 
-    columns: list[Any]  # their names, or places where there are none
+    columns: list[Any]  # their names, or indices if there are none
     labels: np.ndarray  # (n_rows,), numbered by first appearance
     n_clusters: int
 
 
 class CrossCatPosterior:
-    """Draws from several chains.
+    """Posterior draws of CrossCat from several chains.
 
     Parameters
     ----------
     draws : sequence of sequences of Draw
-        Of each chain as many.
+        The draws of each chain, equally many of each.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class CrossCatPosterior:
     n_views : ndarray of shape (n_chains, n_draws)
     log_joint : ndarray of shape (n_chains, n_draws)
     alpha : ndarray of shape (n_chains, n_draws)
-        The concentration of columns, where their prior has one.
+        The concentration of the columns' prior; NaN if it has none.
     row_labels : list of lists of tuples of ndarray
         The cluster of each row in each view: ``row_labels[chain][draw][view]``.
     """
@@ -54,20 +54,20 @@ class CrossCatPosterior:
         self.row_labels = [[draw.labels for draw in chain] for chain in draws]
 
     def every(self) -> list[Draw]:
-        """Return the draws of all chains, one chain after the other."""
+        """Return the draws of all chains as one list."""
         return [draw for chain in self.draws for draw in chain]
 
     def dependence(self) -> np.ndarray:
-        """Return how probable it is that two columns share a view, (n_columns, n_columns)."""
+        """Return the dependence probabilities: that two columns share a view."""
         return self._columns.similarity()
 
     def diagnostics(self) -> dict[str, Diagnostic]:
-        """Return how well chains agree on the number of views and on the log joint."""
+        """Return R-hat and effective sample size of the number of views and the log joint."""
         found = self._columns.diagnostics()
         return {"n_views": found["n_clusters"], "log_joint": found["log_joint"]}
 
     def disagreement(self) -> tuple[int, int, float]:
-        """Return two columns that chains disagree on most, and the difference in dependence."""
+        """Return the pair of columns whose dependence differs most between chains, and by what."""
         together = np.stack([(c[:, :, None] == c[:, None]).mean(axis=0) for c in self.views])
         apart = together.max(axis=0) - together.min(axis=0)
         i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
@@ -76,12 +76,12 @@ class CrossCatPosterior:
     def point_estimate(
         self, names: Sequence[Any], rows: np.ndarray, random: np.random.Generator
     ) -> list[TableView]:
-        """Return the views that are expected to be nearest to the truth, the widest first.
+        """Return the views of least posterior expected loss, those of most columns first.
 
-        The rows of a view are grouped as in the views, one of each draw, that have most of its
-        columns; equal rows are in one group.
+        The row partition of a view is the point estimate over the views, one of each draw, that
+        share most columns with it; equal rows are in one cluster.
         """
-        # A column in doubt stays alone: to share a view is to depend on the others.
+        # An undecided column remains a singleton: to share a view is to depend on the others.
         view_of = self._columns.point_estimate(random_state=random, assign=False)
         views = []
         for v in range(int(view_of.max()) + 1):

@@ -1,8 +1,8 @@
-"""What drawn views say of cells and rows: densities, guesses, new rows, and what does not fit.
+"""Queries of posterior draws of CrossCat: densities, imputation, simulation, surprising cells.
 
-In one draw the views are independent, and each is a mixture: a row is in a cluster with the
-probability that the prior and its own cells in this view give, or in a new one. Answers are means
-over draws.
+In one draw the views are independent, and each is a mixture model: the posterior probability of
+each cluster of a row, or of a new one, follows from the prior and from the row's cells in this
+view. Results are averaged over draws.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from countless.priors import PartitionPrior
 
 
 class DrawnView(NamedTuple):
-    """One view of a draw; the last of its clusters is new, and its statistics are zeros."""
+    """One view of a draw; its last cluster is a new one, whose statistics are zeros."""
 
     part: SomeColumns
     labels: np.ndarray  # (n_rows,)
     statistics: np.ndarray  # (n_clusters + 1, width of its columns)
-    shares: np.ndarray  # (n_clusters + 1,), not logarithms: a new cluster may have none
+    shares: np.ndarray  # (n_clusters + 1,), not logarithms: that of a new cluster may be 0
 
     def log_weighted(self, rows: np.ndarray) -> np.ndarray:
         """Return the log of weight times density, (n_rows, n_clusters + 1)."""
@@ -35,7 +35,7 @@ class DrawnView(NamedTuple):
             return self.part.log_predictive(own, self.statistics) + np.log(self.shares)
 
     def weights(self, rows: np.ndarray, fitted: bool) -> np.ndarray:
-        """Return how probable each cluster is for each row; fitted rows are where they are."""
+        """Return the probability of each cluster for each row; fitted rows have their label."""
         if fitted:
             return np.eye(len(self.shares))[self.labels]
         return softmax(self.log_weighted(rows), axis=1)
@@ -53,7 +53,7 @@ class DrawnTable(NamedTuple):
 
 
 def drawn_table(model: BoundCells, rows: np.ndarray, draw: Draw) -> DrawnTable:
-    """Return what a draw says of the rows of a table."""
+    """Return a draw with the statistics of the rows of a table."""
     columns = (np.flatnonzero(draw.view_of == v) for v in range(len(draw.labels)))
     return table_of(model, rows, draw.hyper, zip(columns, draw.labels, draw.priors, strict=True))
 
@@ -64,7 +64,7 @@ def table_of(
     hyper: np.ndarray,
     views: Iterable[tuple[np.ndarray, np.ndarray, PartitionPrior]],
 ) -> DrawnTable:
-    """Return what hyperparameters and views (columns, labels, prior) say of a table."""
+    """Return the mixtures given by hyperparameters and views (columns, labels, prior)."""
     own = cast(BoundCells, model.with_hyper(hyper))
     drawn = []
     for columns, labels, prior in views:
@@ -83,18 +83,18 @@ def log_densities(tables: Sequence[DrawnTable], rows: np.ndarray) -> np.ndarray:
 
 
 class Guess(NamedTuple):
-    """What is to be expected of cells of one column."""
+    """Posterior predictive estimates of cells of one column."""
 
-    value: np.ndarray  # the mean, or the likeliest level as its code
+    value: np.ndarray  # the mean, or the code of the most probable level
     uncertainty: np.ndarray  # the standard deviation, or the probability of another level
 
 
 def guess_cells(
     tables: Sequence[DrawnTable], rows: np.ndarray, gaps: np.ndarray, *, fitted: bool
 ) -> dict[int, Guess]:
-    """Return what is expected at the gaps, by columns that have any.
+    """Return predictive estimates of the missing cells, for each column that has any.
 
-    ``fitted`` says that these are the rows that were fitted, whose clusters are known.
+    ``fitted`` is True for the rows that were fitted, whose clusters are part of each draw.
     """
     asked = [int(j) for j in np.flatnonzero(gaps.any(axis=0))]
     families = {int(block.columns[0]): block.family for block in tables[0].model.blocks}
@@ -131,7 +131,7 @@ def guess_cells(
 def draw_rows(
     tables: Sequence[DrawnTable], given: np.ndarray, n_rows: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Draw rows that have the cells of ``given`` (1, n_columns) where it has no gap."""
+    """Draw rows conditional on the cells of ``given`` (1, n_columns) that are not missing."""
     likely = softmax([table.log_density(given)[0] for table in tables])
     drawn = []
     for table, count in zip(tables, random.multinomial(n_rows, likely), strict=True):
@@ -150,7 +150,7 @@ def draw_rows(
 
 
 def surprises(tables: Sequence[DrawnTable], rows: np.ndarray) -> np.ndarray:
-    """Return minus the log density of each fitted cell given the others of its cluster."""
+    """Return minus the log predictive density of each fitted cell given the rest of its cluster."""
     total = np.zeros(rows.shape[::-1])
     for table in tables:
         for view in table.views:
@@ -165,7 +165,7 @@ def surprises(tables: Sequence[DrawnTable], rows: np.ndarray) -> np.ndarray:
 def similarity(
     draws: Sequence[Draw], rows: np.ndarray, others: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return the share of columns, in the mean of draws, whose views have two rows together."""
+    """Return the mean share, over draws, of columns whose views have two rows in one cluster."""
     total = np.zeros((len(rows), len(others)), dtype=np.float32)
     for draw in draws:
         shares = np.bincount(draw.view_of[columns], minlength=len(draw.labels)) / len(columns)

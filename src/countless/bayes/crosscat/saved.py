@@ -1,4 +1,4 @@
-"""What a fitted CrossCat says of other rows, as plain arrays for files, and back."""
+"""Serialise the parts of a fitted CrossCat that queries need, as plain arrays, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MODELS: dict[str, type[ColumnModel]] = {
     made.__name__: made
     for made in (DiagonalGaussian, FixedGaussian, Categorical, Bernoulli, Poisson)
 }
-# How levels are read again from what str() wrote.
+# Parsers of levels, which files store as str().
 _TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": int,
@@ -36,17 +36,17 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 
 
 class Answers(NamedTuple):
-    """All that questions about other rows need."""
+    """The data that queries about new rows need."""
 
     model: BoundCells
     names: list[Any]
     truth_values: np.ndarray  # (n_columns,) bool
-    estimate: DrawnTable  # its one view is that of labels_
-    tables: list[DrawnTable]  # draws
-    together: np.ndarray  # (n_columns, n_columns)
+    estimate: DrawnTable  # with one view, that of labels_
+    tables: list[DrawnTable]  # posterior draws
+    together: np.ndarray  # (n_columns, n_columns), dependence probabilities
 
     def filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return a column with values, as kernels have them, in the place of its gaps."""
+        """Return column j with its missing values replaced by values in the kernels' encoding."""
         block = next(block for block in self.model.blocks if j in block.columns)
         if block.levels is not None:
             known = block.levels[values.astype(np.intp)]
@@ -63,7 +63,7 @@ class Answers(NamedTuple):
 
 
 def pack(answers: Answers) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, or say what it cannot hold."""
+    """Return the arrays to store; raise a ValueError for columns that cannot be stored."""
     model = answers.model
     kinds = [""] * model.n_features
     levels: list[list[Any]] = [[]] * model.n_features
@@ -100,7 +100,7 @@ def pack(answers: Answers) -> dict[str, np.ndarray]:
 
 
 def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
-    """Return what was packed, or say what does not fit together."""
+    """Return what `pack` stored; raise a ValueError for inconsistent arrays."""
     names = arrays["columns"].tolist()
     d = len(names)
     for name in ("columns", "kinds", "truth_values", "origins", "n_levels", "level_types"):
@@ -129,7 +129,7 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
 
 
 class _Parts:
-    """The clusters of views, read one view after the other."""
+    """A sequential reader of the clusters of views."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = arrays
@@ -162,7 +162,7 @@ class _Parts:
 
 
 def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
-    """Return the model of the columns, its hyperparameters still to be set."""
+    """Return the model of the columns, without its hyperparameters."""
     n_levels, levels = arrays["n_levels"], arrays["levels"]
     _expect(bool(((n_levels >= 0) & (n_levels <= levels.size)).all()), "n_levels")
     _expect(levels.shape == (n_levels.sum(),), "levels")

@@ -1,9 +1,9 @@
-"""Views split and merged while one partition stays as it is.
+"""Split-merge moves of views (Metropolis-Hastings) that keep the row partition of one view.
 
-Of two columns i and k of one view, k opens a view whose partition is drawn for the columns that
-would follow it, and each other column chooses; the partition that i keeps is the old one. The first
-guess of who would follow depends on nothing that the move changes, so that it cancels, as in the
-moves of Jain and Neal [1]_.
+To split the view of two columns i and k, k opens a new view. Its row partition is drawn for a
+launch set of columns that would move with k; then each other column chooses one of the two views.
+The view of i keeps the old partition. The launch set depends only on what the move does not change,
+so that its probability cancels in the acceptance ratio, as in the moves of Jain and Neal [1]_.
 
 References
 ----------
@@ -42,7 +42,7 @@ def split_or_merge_views(
         return cells.marginals(columns, labels)[:, 0] - under_old
 
     def log_posterior_ratio(view: View, gains: np.ndarray) -> float:
-        """Return the log of how much more probable two views are than one."""
+        """Return the log posterior ratio of two views to one."""
         n_moved = len(view.columns)
         ratio = size[n_moved] + size[len(columns) - n_moved] - size[len(columns)]
         ratio += log_two + view.log_prior()
@@ -51,7 +51,7 @@ def split_or_merge_views(
     log_ratio = 0.0
     if not split:
         log_ratio = log_posterior_ratio(follows, gains(follows.labels))
-        if log_mark >= -log_ratio:  # the way back is at best certain
+        if log_mark >= -log_ratio:  # a bound: the reverse proposal has probability at most 1
             return views
     guess = propose_rows(cells, np.array([k]), follows.prior, follows.tables, random)
     follow, _ = share_out(gains(guess.labels)[of_rest], join, random)

@@ -1,7 +1,7 @@
-"""Where a chain starts: views built up column by column, then merged while that pays.
+"""Initial views of a chain: sequential allocation of columns, then greedy merges of views.
 
-Of a long table some rows are enough for that; the others follow. Nothing here has to leave the
-posterior as it is; the chain does.
+For a long table a subsample of the rows is used, and the other rows are assigned afterwards. These
+moves need not leave the posterior invariant: they only give the initial state.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from countless.bayes.crosscat.view import View, move_rows, propose_rows, sweep_r
 from countless.kernels.crosscat import draw_log
 from countless.priors import PartitionPrior, Tables
 
-# Sweeps of the rows of a merged view before it is judged, and splits and merges tried in each.
+# Row sweeps of a merged view before it is evaluated, and split-merge proposals in each.
 TRIAL_SWEEPS, ROW_TRIES = 3, 2
-# Mergers of each view that are tried, those that promise most first.
+# Merges that are tried per view, those of highest gain first.
 PARTNERS = 3
-# Views are found with so many rows at most.
+# Largest number of rows of the subsample that views are found with.
 ENOUGH_ROWS = 2_000
 
 
@@ -29,7 +29,7 @@ def first_views(
     column_tables: Tables,
     random: np.random.Generator,
 ) -> list[View]:
-    """Return views to start from: columns join them in random order, then views merge."""
+    """Return initial views: columns are allocated in random order, then views are merged."""
     n_rows = len(cells.rows)
     if n_rows > ENOUGH_ROWS:
         some = np.sort(random.choice(n_rows, ENOUGH_ROWS, replace=False))
@@ -47,7 +47,7 @@ def first_views(
 
 
 def _seat_others(cells: Cells, view: View, seated: np.ndarray, random: np.random.Generator) -> View:
-    """Return a view of some rows as one of all rows."""
+    """Extend a view of some rows to all rows, by a Gibbs sweep."""
     part = cells.part(view.columns)
     rows = part.rows()
     labels = np.full(len(rows), -1, dtype=np.int32)
@@ -59,7 +59,10 @@ def _seat_others(cells: Cells, view: View, seated: np.ndarray, random: np.random
 
 
 def _join_one_by_one(cells, row_prior, column_tables, random) -> list[View]:
-    """Give columns to views in random order, each by its probability; rows follow now and then."""
+    """Allocate columns to views in random order, each by its probability.
+
+    The rows of a view are updated each time that its number of columns has doubled.
+    """
     views: list[View] = []
     for j in random.permutation(cells.n_columns):
         new = fresh_view([j], len(cells.rows), row_prior, random)
@@ -74,19 +77,19 @@ def _join_one_by_one(cells, row_prior, column_tables, random) -> list[View]:
             views.append(new._replace(labels=proposal.labels))
             continue
         view = views[chosen]._replace(columns=np.sort(np.append(views[chosen].columns, j)))
-        if len(view.columns) & (len(view.columns) - 1) == 0:  # twice as many as the last time
+        if len(view.columns) & (len(view.columns) - 1) == 0:  # a power of 2
             view = move_rows(cells, view, row_prior, random, ROW_TRIES)
         views[chosen] = view
     return views
 
 
 def _merge_some(cells, views, row_prior, column_tables, random) -> list[View]:
-    """Try to merge each view with those that promise most; keep what pays."""
+    """Try to merge each view with those of highest gain; keep merges that raise the log joint."""
     tried = set()
     while len(views) > 1:
         gains = _gains(cells, views)
         merged = None
-        # Views are known by their columns while their places change.
+        # Views are identified by their columns, as their indices change.
         for place in np.argsort(-gains, axis=None)[: PARTNERS * len(views)]:
             a, b = np.unravel_index(place, gains.shape)
             names = (views[a].columns.tobytes(), views[b].columns.tobytes())
@@ -103,7 +106,7 @@ def _merge_some(cells, views, row_prior, column_tables, random) -> list[View]:
 
 
 def _gains(cells: Cells, views: list[View]) -> np.ndarray:
-    """Return what the log joint gains where one view (row) takes the columns of another."""
+    """Return the gain in log joint density if one view (row) takes the columns of another."""
     under = cells.marginals(np.arange(cells.n_columns), all_labels(views))
     lost = np.array([view.log_prior() for view in views])
     gains = np.empty((len(views), len(views)))
@@ -119,7 +122,7 @@ def _score(cells: Cells, view: View, column_tables: Tables) -> float:
 
 
 def _try_merge(cells, first, second, row_prior, column_tables, random) -> View | None:
-    """Return the two as one view, if that is the better state after as many moves of rows."""
+    """Return the merged view if its density is higher after equally many row moves, or None."""
     merged = first._replace(columns=np.union1d(first.columns, second.columns))
     gain = -np.inf
     for _ in range(TRIAL_SWEEPS):
@@ -128,6 +131,6 @@ def _try_merge(cells, first, second, row_prior, column_tables, random) -> View |
         )
         last, gain = gain, _score(cells, merged, column_tables)
         gain -= sum(_score(cells, view, column_tables) for view in (first, second))
-        if gain < 0 and gain < last:  # and falling
+        if gain < 0 and gain < last:  # negative and decreasing
             return None
     return merged if gain > 0 else None

@@ -1,4 +1,4 @@
-"""A table as it came, in the form that models of columns take, and back."""
+"""Conversion of input tables to the format of column models, and back to the input's type."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class _Cells(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns with their names; models read it as they read a data frame."""
+    """Columns with their names; it has the methods of a data frame that models use."""
 
-    columns: list[Any]  # the names, or places where there are none
+    columns: list[Any]  # the names, or indices if there are none
     cells: list[np.ndarray]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """Number of rows and of columns."""
         return len(self.cells[0]), len(self.cells)
 
     def get_columns(self) -> list[_Cells]:
@@ -37,7 +37,7 @@ class Table(NamedTuple):
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """Return the columns of a data frame or an array, checked as scikit-learn does."""
+    """Return the columns of a data frame or an array, validated as in scikit-learn."""
     if isinstance(X, Table):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
@@ -54,7 +54,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
 
 
 def one_row(names: list[Any], given: Mapping[Any, Any]) -> Table:
-    """Return a row with these values, and gaps elsewhere."""
+    """Return a row with these values; the others are missing."""
     places = column_places(names, list(given))
     cells = [np.array([None], dtype=object) for _ in names]
     for place, value in zip(places, given.values(), strict=True):
@@ -63,7 +63,7 @@ def one_row(names: list[Any], given: Mapping[Any, Any]) -> Table:
 
 
 def column_places(names: list[Any], asked: Any) -> np.ndarray:
-    """Return the places of columns given by names or places, or say which there is not."""
+    """Return the indices of columns given by name or index; raise a ValueError if unknown."""
     known = {name: place for place, name in enumerate(names)}
     places = []
     for column in np.atleast_1d(np.asarray(asked, dtype=object)):
@@ -77,7 +77,7 @@ def column_places(names: list[Any], asked: Any) -> np.ndarray:
 
 
 def names_array(names: list[Any]) -> np.ndarray:
-    """Return names of columns, or places, as files hold them; or say which they do not."""
+    """Return column names, or indices, as an array for files; raise a ValueError for others."""
     for name in names:
         if type(name) is not type(names[0]) or not isinstance(name, str | int):
             raise ValueError(f"a file holds names of columns that are text, not {name!r}")
@@ -85,7 +85,7 @@ def names_array(names: list[Any]) -> np.ndarray:
 
 
 def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
-    """Return columns in the form that X has: its kind of data frame, or an array."""
+    """Return columns in the type of X: its kind of data frame, or an array."""
     if isinstance(X, Table):
         return Table(names, columns)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -101,14 +101,14 @@ def like(X: Any, names: list[Any], columns: list[np.ndarray]) -> Any:
 
 
 def holds_truth_values(cells: np.ndarray) -> bool:
-    """Tell whether a column has True or False where others have 1 and 0."""
+    """Return whether a column contains booleans."""
     if cells.dtype != object:
         return cells.dtype == bool
     return any(isinstance(cell, bool | np.bool_) for cell in cells)
 
 
 def _holds_words(X: Any) -> bool:
-    """Tell whether X, which is no data frame, holds anything but numbers."""
+    """Return whether X, which is no data frame, may contain other values than numbers."""
     if hasattr(X, "dtype"):
         return getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OUSb"
     return isinstance(X, list | tuple) and any(

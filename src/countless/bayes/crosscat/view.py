@@ -1,11 +1,11 @@
-"""One view: some columns, and the partition of the rows that they share.
+"""One view: some columns, and their partition of the rows.
 
-A partition is proposed by giving rows to clusters in random order, each by its probability given
-rows before it; the last few of these may be left out, so that many rows are looked at side by side.
-With z for the partition, x for the columns and q for the probability of having drawn z,
-``p(z) p(x | z) / q(z)`` is an unbiased estimate of p(x), whose variance is small where columns tell
-clusters apart. The order is part of what is drawn, so that a partition that is there already may
-be judged under an order drawn anew.
+A row partition is proposed by sequential allocation: rows are assigned to clusters in random order,
+each by its probability given the rows before it. The last few of these may be ignored, so that a
+block of rows is processed at once. With z for the partition, x for the columns and q(z) for the
+proposal probability, the importance weight ``p(z) p(x | z) / q(z)`` is an unbiased estimate of the
+marginal likelihood p(x), of small variance where the columns separate clusters well. The order is
+part of the proposal, so that a present partition can be evaluated under a newly drawn order.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from countless.priors import PartitionPrior, Tables
 
 
 class View(NamedTuple):
-    """Columns that see the rows in the same way."""
+    """Columns that share one partition of the rows."""
 
-    columns: np.ndarray  # (n_own_columns,), rising
+    columns: np.ndarray  # (n_own_columns,), increasing
     labels: np.ndarray  # (n_rows,) int32, 0, 1, ...
-    prior: PartitionPrior  # of the partition, all parameters numbers
+    prior: PartitionPrior  # of the partition, with numeric parameters
     tables: Tables  # of the prior
 
     @property
     def sizes(self) -> np.ndarray:
-        """The rows of each cluster."""
+        """Number of rows of each cluster."""
         return np.bincount(self.labels)
 
     def log_prior(self) -> float:
-        """Return the log probability of the partition."""
+        """Return the log prior probability of the partition."""
         return self.prior.log_prob(sizes=self.sizes)
 
 
 class Proposal(NamedTuple):
-    """A partition with what there is to know about having drawn it."""
+    """A proposed partition with its proposal probability and importance weight."""
 
     labels: np.ndarray
-    log_chosen: float  # the log probability of drawing it
-    log_weight: float  # of its prior and its columns, over that
+    log_chosen: float  # log proposal probability
+    log_weight: float  # log importance weight: joint density over proposal probability
 
 
 def propose_rows(
@@ -56,7 +56,7 @@ def propose_rows(
     random: np.random.Generator,
     given: np.ndarray | None = None,
 ) -> Proposal:
-    """Draw a partition for some columns; or judge a given one as if it had been drawn."""
+    """Propose a row partition for some columns, or evaluate a given one as a proposal."""
     part = cells.part(columns)
     n = len(cells.rows)
     order = random.permutation(n)
@@ -81,9 +81,9 @@ def sweep_rows(
     target: np.ndarray = NO_TARGET,
     lags: bool = False,
 ) -> tuple[Partition, float]:
-    """Draw the cluster of each row in turn; return them and the log probability of that.
+    """Draw the cluster of each row in turn; return the partition and its log probability.
 
-    Rows without a label are seated; ``target`` and ``lags`` are those of the kernel.
+    Rows without a label are assigned one; ``target`` and ``lags`` are those of the kernel.
     """
     labels, (_, sizes, statistics) = partition.labels.copy(), partition
     log_chosen, i = 0.0, 0
@@ -105,7 +105,7 @@ def move_rows(
     random: np.random.Generator,
     n_tries: int,
 ) -> View:
-    """Move the rows of a view, by themselves and by clusters, and the parameters of its prior."""
+    """Update a view by a Gibbs sweep, split-merge moves, and a draw of its prior's parameters."""
     part = cells.part(view.columns)
     rows = part.rows()
     partition = Partition(view.labels, view.sizes, part.statistics(rows, view.labels))
