@@ -38,7 +38,7 @@ def _row_start(n, x):
 
 @njit(nogil=True, cache=True)
 def fill_marginals(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
     statistics,  # IN (n + 1, width), the last without rows
     out,  # OUT (n,)
@@ -50,7 +50,7 @@ def fill_marginals(
 
 @njit(nogil=True, cache=True)
 def fill_pairs(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
     statistics,  # IN (n, width)
     first,  # IN
@@ -116,13 +116,13 @@ def _softplus(x):
 
 @njit(nogil=True, cache=True)
 def grow(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
-    statistics,  # IN those of the leaves (n, width), OUT rubbish
-    size,  # IN (n,) rows of each leaf, OUT rubbish
+    statistics,  # IN those of the leaves (n, width), overwritten
+    size,  # IN (n,) rows of each leaf, overwritten
     log_weight,  # IN (n_rows + 1,)
-    log_sum,  # IN (n,) of the leaves, OUT rubbish
-    odds,  # IN of all pairs, OUT rubbish
+    log_sum,  # IN (n,) of the leaves, overwritten
+    odds,  # IN of all pairs, overwritten
     children,  # OUT (n - 1, 2), leaves are 0 to n - 1, the node of merge i is n + i
 ):
     """Merge the pair with the best odds until one is left."""

@@ -36,7 +36,7 @@ def factorize(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def update(
     factor,  # IN and OUT (d, d), of A and then of A + x x'
-    x,  # IN (d,), OUT rubbish
+    x,  # IN (d,), overwritten
 ):
     """Add the outer product of ``x``."""
     d = factor.shape[0]
@@ -56,7 +56,7 @@ def update(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def downdate(
     factor,  # IN and OUT (d, d), of A and then of A - x x'
-    x,  # IN (d,), OUT rubbish
+    x,  # IN (d,), overwritten
     least,  # IN in (0, 1): the least share of a squared pivot that may remain
 ):
     """Take the outer product of ``x`` away; return False (and rubbish) where digits would be lost.
@@ -83,7 +83,7 @@ def downdate(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def squared_length(
     factor,  # IN (d, d)
-    x,  # IN (d,), OUT rubbish
+    x,  # IN (d,), overwritten
 ):
     """Return ``x' A^-1 x`` by one triangular solve."""
     d = factor.shape[0]
@@ -99,7 +99,7 @@ def squared_length(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def squared_lengths(
     factor,  # IN (d, d)
-    x,  # IN (d, n), OUT rubbish
+    x,  # IN (d, n), overwritten
     out,  # OUT (n,)
 ):
     """Find ``x' A^-1 x`` for each column of ``x``, side by side."""

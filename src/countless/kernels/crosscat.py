@@ -70,7 +70,7 @@ def _log_marginal_of_column(clusters, j, n_clusters):
 
 @njit(nogil=True, cache=True)
 def column_marginals(
-    clusters,  # IN and OUT, a place to work
+    clusters,  # IN and OUT, workspace
     values,  # IN (n_columns, n_rows)
     j,  # IN
     labels,  # IN (n_views, n_rows)
@@ -105,7 +105,7 @@ def draw_log(weights, random):
 
 @njit(nogil=True, cache=True)
 def move_columns(
-    clusters,  # IN and OUT, a place to work
+    clusters,  # IN and OUT, workspace
     values,  # IN (n_columns, n_rows)
     order,  # IN (n_columns,), the columns in the order in which they move
     labels,  # IN (n_views, n_rows)

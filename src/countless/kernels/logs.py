@@ -9,7 +9,7 @@ _LOG_2 = math.log(2.0)
 _SQRT_HALF_BITS = np.uint64(np.array(math.sqrt(0.5)).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
 _ONE_BITS = np.uint64(np.array(1.0).view(np.uint64))
-# The bits of 2^52, whose last ones count in ones: a small whole number among them is added to it.
+# The bits of 2^52, whose last ones count in ones: a small integer among them is added to it.
 _WHOLE_BITS = np.uint64(np.array(2.0**52).view(np.uint64))
 _WHOLE_ONE = 2.0**52 + 1023.0
 # So far from one the next term of the series for logarithms is below the last bit.

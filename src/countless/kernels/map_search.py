@@ -25,10 +25,10 @@ def hard_sweep(
     sizes,  # IN and OUT (capacity,) int64, rows of each slot
     rows,  # IN (n_rows, n_features)
     order,  # IN (n_visits,) int64, the rows to visit
-    begin,  # IN, the visit to begin with
-    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
+    begin,  # IN, index of the first visit
+    labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN (n,) log prior weights of a new cluster, by cluster count; empty: none may open
     margins,  # OUT (n_rows,) by how much the chosen slot of a row exceeds the next one
 ):
     """Move each visited row in turn to the slot of highest conditional probability.
@@ -90,7 +90,7 @@ def hard_sweep(
 
 @njit(nogil=True, cache=True)
 def _pair_gains(
-    clusters,  # a place to work
+    clusters,  # workspace
     tables,  # IN (width, n_counts), what counts add to log marginals
     statistics,  # IN (m, width)
     marginals,  # IN (m,)
@@ -98,7 +98,7 @@ def _pair_gains(
     size,  # IN (n + 1,) log weights of sizes
     c,  # IN
     others,  # IN (n_others,)
-    together,  # a place to work, (n_others,)
+    together,  # workspace, (n_others,)
     gains,  # OUT (m, m), row and column c of these others
 ):
     """Find the gain of merging c with each of some others, but for the weight of their number."""
@@ -113,7 +113,7 @@ def _pair_gains(
 
 @njit(nogil=True, cache=True)
 def agglomerate(
-    clusters,  # a place to work
+    clusters,  # workspace
     tables,  # IN (width, n_counts), what counts add to log marginals
     statistics,  # IN and OUT (m, width)
     sizes,  # IN and OUT (m,) int64

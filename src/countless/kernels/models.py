@@ -231,7 +231,7 @@ def count_rows(
 
 @njit(nogil=True, cache=True)
 def log_marginals(
-    clusters,  # IN a place to work, at least one cluster
+    clusters,  # IN workspace, at least one cluster
     statistics,  # IN (n_sets, width)
     out,  # OUT (n_sets,)
 ):

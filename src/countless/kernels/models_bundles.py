@@ -16,13 +16,13 @@ from countless.kernels import models
 class BundleClusters(NamedTuple):
     """Clusters of bundles of statistics, and room for one bundle more."""
 
-    statistics: np.ndarray  # (room, n_parts * width), the same memory as those of parts
-    parts: np.ndarray  # ((room + 1) * n_parts, width)
-    marginals: np.ndarray  # (room, n_parts) the log marginal of each part
-    found: np.ndarray  # (2, room) log marginals of one part in all clusters: a place to work
-    chosen: np.ndarray  # (room,) int64, places in ``parts``: a place to work
+    statistics: np.ndarray  # (capacity, n_parts * width), the same memory as those of parts
+    parts: np.ndarray  # ((capacity + 1) * n_parts, width)
+    marginals: np.ndarray  # (capacity, n_parts) the log marginal of each part
+    found: np.ndarray  # (2, capacity) log marginals of one part in all clusters, workspace
+    chosen: np.ndarray  # (capacity,) int64, places in ``parts``, workspace
     tables: np.ndarray  # (width, n_counts) what counts add to log marginals
-    cell: Any  # clusters of the model of one cell: a place to work
+    cell: Any  # clusters of the model of one cell, workspace
 
 
 @njit(nogil=True, cache=True)

@@ -48,13 +48,13 @@ MEAN, CONSTANT, SLOPE, CONSTANT_WITHOUT, SLOPE_WITHOUT, POWER = range(6)
 class CellClusters(NamedTuple):
     """Clusters of rows whose columns are independent given the cluster."""
 
-    statistics: np.ndarray  # (room, width)
+    statistics: np.ndarray  # (capacity, width)
     prior: np.ndarray  # (width,)
-    terms: np.ndarray  # (width, room), clusters side by side
+    terms: np.ndarray  # (width, capacity), clusters side by side
     kind: np.ndarray  # (n_columns,) int64
     start: np.ndarray  # (n_columns + 1,) int64, the stretch of each column
     columns: np.ndarray  # (n_used,) int64, the columns that count
-    logs: np.ndarray  # (n_columns * room,): a place to work
+    logs: np.ndarray  # (n_columns * room,), workspace
 
 
 # What is done for every cell takes and returns numbers: handing over arrays costs more than a cell.

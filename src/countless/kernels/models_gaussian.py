@@ -48,21 +48,21 @@ _CONSTANT, _POWER, _RATIO, _CONSTANT_WITHOUT, _POWER_WITHOUT, _RATIO_WITHOUT, _L
 class GaussianClusters(NamedTuple):
     """Clusters with full covariances."""
 
-    statistics: np.ndarray  # (room, 1 + d + d (d + 1) / 2)
+    statistics: np.ndarray  # (capacity, 1 + d + d (d + 1) / 2)
     prior_mean: np.ndarray  # (d,)
     prior_scale: np.ndarray  # (d, d)
     prior_pivots: np.ndarray  # (d,) the diagonal of its factor
     prior: np.ndarray  # (3,) kappa0, nu0, log |Psi0|
-    mean: np.ndarray  # (room, d)
-    factor: np.ndarray  # (room, d, d), see cholesky.py
+    mean: np.ndarray  # (capacity, d)
+    factor: np.ndarray  # (capacity, d, d), see cholesky.py
     side_means: np.ndarray  # (d, places) the means, clusters side by side
     side_factors: np.ndarray  # (d (d + 1) / 2, places) the factors, one over their diagonals
     terms: np.ndarray  # (7, places)
     size_terms: np.ndarray  # (SIZES,) what numbers of rows add, NaN where it is not known yet
     marginal_terms: np.ndarray  # (SIZES,) the same for marginals
-    changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
-    block: np.ndarray  # (2 d + room, BLOCK) next rows, a place to work, and squared distances
-    block_state: np.ndarray  # (2 + room,) int64: first row there, last row asked for, what is known
+    changes: np.ndarray  # (capacity,) int64, rank-one changes since the last refresh
+    block: np.ndarray  # (2 d + capacity, BLOCK) next rows, workspace, and squared distances
+    block_state: np.ndarray  # (2 + capacity,) int64: first row, last row queried, what is known
     work: np.ndarray  # (d,)
     side_work: np.ndarray  # (d + 1, places)
 

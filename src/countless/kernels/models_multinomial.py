@@ -17,7 +17,7 @@ from countless.kernels.gamma import log_factorial, log_rising
 class MultinomialClusters(NamedTuple):
     """Clusters of rows of counts that share their proportions."""
 
-    statistics: np.ndarray  # (room, 2 + n_outcomes)
+    statistics: np.ndarray  # (capacity, 2 + n_outcomes)
     prior: np.ndarray  # (2 + n_outcomes,) the sum of the weights, 0, the weight of each outcome
 
 
