@@ -191,7 +191,7 @@ def _touch(offers, cluster, row, n_touched):
 
 @njit(nogil=True, cache=True)
 def _ask_clusters(edges, groups, row, offers):
-    """Compute the total of each cluster that shares an edge with the row, joined by it; count them."""
+    """Compute the total with the row of each cluster that it has an edge with; count these."""
     label, size, _, total, reach, _, _, _ = groups
     full = edges.row_of.shape[0] == 0
     n_touched = 0

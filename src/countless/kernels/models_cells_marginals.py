@@ -156,7 +156,7 @@ def _by_columns(clusters, tables, statistics, x, others, n_others, out):
 
 @njit(nogil=True, cache=True)
 def _set_line(clusters, tables, own, slope):
-    """Sum the terms of counts, and fill ``slope`` with their increments when a count grows by one."""
+    """Return the sum of the counts' terms, and fill ``slope`` with their increments by one."""
     base = 0.0
     for j in clusters.columns:
         first = clusters.start[j]
