@@ -9,7 +9,7 @@ _LOG_2 = math.log(2.0)
 _SQRT_HALF_BITS = np.uint64(np.array(math.sqrt(0.5)).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
 _ONE_BITS = np.uint64(np.array(1.0).view(np.uint64))
-# The bits of 2^52, whose last bit is 1: adding a small integer to the bits adds it to the number.
+# The bits of 2^52, whose ulp is 1: adding a small integer to the bits adds it to the number.
 _WHOLE_BITS = np.uint64(np.array(2.0**52).view(np.uint64))
 _WHOLE_ONE = 2.0**52 + 1023.0
 # Up to this distance from 1 the next term of the series of the logarithm is below one ulp.

@@ -194,7 +194,7 @@ class BayesianHierarchicalClustering(
     def predict_proba(self, X):
         """Return the probability of each cluster for each row of X, (n_samples, n_clusters).
 
-        A row joins a cluster in proportion to the fitted rows of each node that it may belong to.
+        Each node that a row may belong to counts for clusters in proportion to its fitted rows.
         The probability of a new cluster is left out; see `score_samples`.
         """
         rows = self._rows(X)
