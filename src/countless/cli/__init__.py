@@ -1,6 +1,6 @@
 """The command line: parse, call, print; no algorithm.
 
-The modules of the commands import nothing heavy at the top, so that ``--help`` answers at once.
+Modules of commands import nothing heavy at the top, so that ``--help`` is fast.
 """
 
 from .demo import demo

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_bicluster(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
-    """Fit a table, say which clusters both sides have, and write them down."""
+    """Fit a table, report the clusters of rows and columns, and write them."""
     from ..io.model_file import model_bytes
     from ..io.write import table_csv, write_directory
     from .run import FILES, run_record
@@ -45,7 +45,7 @@ def run_bicluster(
 
 
 def _check_one_kind(mixed: MixedTable) -> None:
-    """Say which columns differ in kind, where a block could not have one model."""
+    """Raise an error that names columns of different kinds, which cannot share a block model."""
     from ..io.errors import InputError
 
     first: dict[bool, str] = {}
@@ -84,7 +84,7 @@ def _result(estimator: Any, columns: list[list[str]]) -> dict[str, Any]:
 
 
 def _show(screen: "Screen", result: dict[str, Any], rows: list[list[str]], method: str) -> None:
-    """Print how many clusters there are, how sure that is, and which they are."""
+    """Print the number of clusters, its uncertainty, and their members."""
     from ..io.table import counted
     from ..report.plain import how_sure_of_draws
 

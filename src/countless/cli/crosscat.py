@@ -1,4 +1,4 @@
-"""Tables as they are, for CrossCat and biclustering: what fit, relate and impute share."""
+"""Unprocessed tables, for CrossCat and biclustering: code shared by fit, relate and impute."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .run import Request
     from .screen import Screen
 
-SHOWN = 20  # views that are listed
+SHOWN = 20  # maximum number of views listed
 
 _OPTIONS = (
     click.option(
@@ -43,26 +43,26 @@ _OPTIONS = (
 
 
 class MixedTable(NamedTuple):
-    """A table with the columns that take part, in the form that estimators take."""
+    """A table with its used columns, in the form that estimators take."""
 
     table: "Table"
     facts: "list[ColumnFacts]"
-    cells: "CellTable"  # those that take part
+    cells: "CellTable"  # the used columns
     id: str | None
 
     @property
     def names(self) -> list[str]:
-        """The columns that take part."""
+        """The used columns."""
         return self.cells.columns
 
     def ids(self) -> list[str]:
-        """Return what the rows are called: as their column says, or their numbers."""
+        """Return the names of the rows: from their column, or row numbers."""
         if self.id:
             return list(self.table.words(self.id).words())
         return [str(row) for row in range(1, self.table.n_rows + 1)]
 
     def record(self) -> dict[str, Any]:
-        """Return what was read, for the run record."""
+        """Return the input, for the run record."""
         table = self.table
         return {
             "source": table.source,
@@ -74,12 +74,12 @@ class MixedTable(NamedTuple):
 
 
 def crosscat_options(command: Command) -> Command:
-    """Add the options of commands that fit CrossCat themselves."""
+    """Add the options of commands that fit CrossCat."""
     return with_options(_OPTIONS, table_options(command))
 
 
 def read_mixed(choices: "DataChoices") -> MixedTable:
-    """Read a table; gaps stay, and columns that say nothing are left out."""
+    """Read a table with its missing values; uninformative columns are left out."""
     from ..io.columns import examine_columns
     from ..io.table import Numbers
 
@@ -95,7 +95,7 @@ def read_mixed(choices: "DataChoices") -> MixedTable:
 
 
 def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
-    """Return some columns as they are, those of words with None for gaps."""
+    """Return some columns unprocessed; text columns have None for missing values."""
     import numpy as np
 
     from ..bayes.crosscat.table import Table as CellTable
@@ -111,7 +111,7 @@ def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
 
 
 class ColumnsAsTheyAre(NamedTuple):
-    """In the place of a preparation: what some saved models take of a table, gaps and all."""
+    """Replaces the preprocessing of models that take unprocessed columns with missing values."""
 
     names: list[str]
     words: set[str]
@@ -138,7 +138,7 @@ class ColumnsAsTheyAre(NamedTuple):
 
 
 def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
-    """Return what an estimator takes of a table, or None where that needs a preparation."""
+    """Return an estimator's unprocessed columns, or None if it needs preprocessing."""
     from ..bayes.bicluster.estimator import DPBiclustering
     from ..bayes.crosscat.estimator import CrossCat
 
@@ -156,7 +156,7 @@ def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
 
 
 def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
-    """Read the table of ``countless fit``, or say which option makes no sense for it."""
+    """Read the table of ``countless fit``, or reject an option that does not apply to it."""
     from ..io.errors import InputError
 
     for option in ("weight", "compare", "group", "scale"):
@@ -167,7 +167,7 @@ def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> Mixed
 
 
 def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) -> None:
-    """Fit a table as it is, with progress, and errors in the table's own terms."""
+    """Fit an unprocessed table, with progress, and errors in terms of the table."""
     from ..io.errors import InputError
     from ..io.prepare import Feature
     from ..io.table import counted
@@ -192,7 +192,7 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) 
 
 
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
-    """Read the table of a command and fit it as its options say."""
+    """Read the table of a command and fit it according to its options."""
     from ..bayes.crosscat.estimator import CrossCat
     from ..io.columns import named_columns
     from .screen import Screen
@@ -259,7 +259,7 @@ def show_views(screen: "Screen", views: list[dict[str, Any]]) -> None:
 def run_crosscat(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
-    """Fit a table for ``countless fit``, say which views there are, and write labels."""
+    """Fit a table for ``countless fit``, report its views, and write labels."""
     from ..io.model_file import model_bytes
     from ..io.table import counted
     from ..io.write import table_csv, write_directory
@@ -284,7 +284,7 @@ def run_crosscat(
 
 
 def check_files(options: dict[str, Any], *names: str) -> list[Path | None]:
-    """Return the files that options name, each checked before the work."""
+    """Return the files that options name, each checked before the computation."""
     from ..io.write import check_free_file
 
     paths = [options[name] for name in names]

@@ -1,4 +1,4 @@
-"""A table on the workers of a Dask cluster: every chunk is read and prepared by a task."""
+"""A table on the workers of a Dask cluster: every chunk is read and preprocessed by a task."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +21,14 @@ SECONDS_TO_CONNECT = 10
 
 
 def need_dask() -> None:
-    """Say which extra to install, before any work is done."""
+    """Raise an error that names the extra to install, before the computation."""
     if find_spec("dask") is None or find_spec("distributed") is None:
         raise InputError("--dask needs Dask: pip install 'countless[dask]'")
 
 
 @contextmanager
 def open_cluster(address: str, jobs: int | None) -> Iterator["Cluster"]:
-    """Connect to a running scheduler, or start a cluster of processes here; hold it open."""
+    """Connect to a scheduler, or start a local cluster of processes; close it at the end."""
     need_dask()
     from distributed import Client, LocalCluster
     from joblib import effective_n_jobs
@@ -55,18 +55,18 @@ def open_cluster(address: str, jobs: int | None) -> Iterator["Cluster"]:
 
 
 class Cluster:
-    """Work for the workers of a cluster."""
+    """Backend for the workers of a Dask cluster."""
 
     def __init__(self, client: Any, name: str) -> None:
         self._client = client
         self.name = name
 
     def each(self, function: Callable[[Part], Look], parts: Sequence[Part]) -> list[Look]:
-        """Call a function for every part of a table."""
+        """Map a function over the parts of a table."""
         return self._client.gather(self._client.map(function, parts, pure=False))
 
     def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
-        """Return a table as a Dask array, whose chunks are read and prepared by tasks."""
+        """Return a table as a Dask array, whose chunks are read and preprocessed by tasks."""
         import dask.array as da
         from dask.delayed import delayed
 
@@ -90,7 +90,7 @@ class Cluster:
         )
 
     def _visit(self, matrix: Any, weight: np.ndarray | None, labels: Any) -> Visit:
-        """Return what calls a function for every chunk, on the workers."""
+        """Return a function that maps another one over the chunks, on the workers."""
         from dask.delayed import delayed
 
         matrix = matrix.rechunk({0: labels.chunks[0], 1: -1})

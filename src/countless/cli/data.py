@@ -1,4 +1,4 @@
-"""From the user's data to the matrix that is clustered, with a word on everything done to it."""
+"""From the user's data to the matrix that is clustered, with a report on its preprocessing."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from ..report.summary import ClusterSummary, summarize_clusters
 from ..report.text import columns_view
 from .screen import Screen
 
-LONGEST_NAME = 16  # a terminal of 80 columns has room for little more
+LONGEST_NAME = 16  # to fit a terminal of 80 columns
 MOST_GROUPS = 50
 
 _GROUP_NAMES = {"class", "group", "label", "species", "target", "y"}
@@ -27,18 +27,18 @@ _COLUMN = re.compile(r"\bcolumn (\d+)\b")
 
 
 class Cells(NamedTuple):
-    """The table's own text at some positions of the matrix."""
+    """The original text of the table at some positions of the matrix."""
 
     text: Mapping[int, Mapping[str, str]]
-    rows: Sequence[int] | np.ndarray  # the place in the table of each position of the matrix
-    naming: str | None  # the column that names the rows
+    rows: Sequence[int] | np.ndarray  # the position in the table of each row of the matrix
+    naming: str | None  # the column of row names
 
     def cell(self, row: int, column: str) -> str:
         """Return the text of one cell."""
         return self.text[row][column]
 
     def row_name(self, row: int) -> str:
-        """Return what a person would call a row."""
+        """Return the name of a row for the user."""
         name = self.cell(row, self.naming) if self.naming else ""
         if len(name) > LONGEST_NAME:
             name = f"{name[: LONGEST_NAME - 1].rstrip()}…"
@@ -46,7 +46,7 @@ class Cells(NamedTuple):
 
 
 def cell_text(table: Table, row: int, column: str) -> str:
-    """Return the text of one cell; a gap is the empty text.
+    """Return the text of one cell; a missing value is the empty text.
 
     Examples
     --------
@@ -61,14 +61,15 @@ def cell_text(table: Table, row: int, column: str) -> str:
 
 
 class Data(NamedTuple):
-    """A table, what its columns are for, and the matrix made of it."""
+    """A table, the roles of its columns, and its matrix."""
 
     table: Table
     roles: Roles
     plan: Plan
     weight: np.ndarray | None
     groups: np.ndarray | None = None
-    pairs: np.ndarray | None = None  # how different or alike rows are, where a metric was named
+    # Dissimilarities or similarities of rows, if a metric was given.
+    pairs: np.ndarray | None = None
 
     @property
     def matrix(self) -> np.ndarray:
@@ -77,36 +78,36 @@ class Data(NamedTuple):
 
     @property
     def given(self) -> np.ndarray:
-        """What the estimator is given."""
+        """The input of the estimator."""
         return self.matrix if self.pairs is None else self.pairs
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and features are clustered."""
+        """The numbers of rows and features that are clustered."""
         return self.matrix.shape
 
     @property
     def rows(self) -> np.ndarray:
-        """The places of these rows in the table."""
+        """The positions of these rows in the table."""
         return self.plan.prepared.rows
 
     @property
     def preparation(self) -> Preparation:
-        """How the matrix was made."""
+        """The preprocessing that made the matrix."""
         return self.plan.preparation
 
     @property
     def columns(self) -> list[ColumnReport]:
-        """What each column of the table is, and what was done with it."""
+        """The kind of each column of the table, and how it was processed."""
         return self.plan.columns
 
     def summarize(self, labels: np.ndarray) -> list[ClusterSummary]:
-        """Describe every cluster."""
+        """Summarize every cluster."""
         features = self.preparation.features()
         return summarize_clusters(self.matrix, labels, features, weight=self.weight)
 
     def cells(self, rows: Sequence[int]) -> Cells:
-        """Return the table's own text at some positions of the matrix."""
+        """Return the original text of the table at some positions of the matrix."""
         naming = self.roles.id or next(
             (column.name for column in self.columns if column.kind == "identifier"), None
         )
@@ -128,7 +129,7 @@ class Data(NamedTuple):
         return labels_csv(labels, self.rows, self.table.n_rows, ids)
 
     def agreement(self, labels: np.ndarray) -> dict[str, Any] | None:
-        """Compare the clusters with a column that was kept aside for that."""
+        """Compare the clusters with the column that was excluded for that purpose."""
         if self.roles.compare is None:
             return None
         codes = self.table.words(self.roles.compare).codes[self.rows]
@@ -145,7 +146,7 @@ class Data(NamedTuple):
         }
 
     def hints(self) -> list[str]:
-        """Return what a user may want to say about columns that were taken at face value."""
+        """Return suggestions about columns whose role may be another."""
         hints = []
         for name in (column.name for column in self.columns if column.used):
             if looks_like_groups(name, self.table.columns[name]):
@@ -161,11 +162,11 @@ class Data(NamedTuple):
         return hints
 
     def in_table_terms(self, error: Exception) -> str:
-        """Return an estimator's complaint about the matrix as one about the table."""
+        """Return an estimator's error about the matrix in terms of the table."""
         return in_table_terms(str(error), self.rows, self.preparation.features())
 
     def record(self) -> dict[str, Any]:
-        """Return what was read and done, for the run record."""
+        """Return the input and its preprocessing, for the run record."""
         return {
             "source": self.table.source,
             "format": self.table.format,
@@ -181,7 +182,7 @@ class Data(NamedTuple):
 def in_table_terms(
     message: str, rows: Sequence[int] | np.ndarray, features: Sequence[Feature]
 ) -> str:
-    """Name the table's row and column in an error that counts those of the matrix.
+    """Replace matrix indices in an error by the table's row and column.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def in_table_terms(
 
 
 def looks_like_identifier(column: Column) -> bool:
-    """Whether a column holds a different whole number in every row of a table that is not tiny.
+    """Whether a column has a different integer in every row of a table that is not tiny.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def looks_like_identifier(column: Column) -> bool:
 
 
 def looks_like_groups(name: str, column: Column) -> bool:
-    """Whether a column is called as if it held known groups, and has few values.
+    """Whether the name of a column suggests known groups, and it has few values.
 
     Examples
     --------
@@ -235,12 +236,12 @@ def prepare_data(
     divergence: Any,
     metric: str | None = None,
 ) -> Data:
-    """Prepare a table that was read, and say what was done."""
+    """Preprocess a table and report what was done."""
     from .measure import ANY_COLUMNS, compared_as_they_are
 
     as_they_are = metric in ANY_COLUMNS
     if as_they_are and gaps == "error":
-        gaps = "impute"  # for the description of clusters alone; the metric leaves gaps out
+        gaps = "impute"  # only for the summary of clusters; the metric ignores missing values
     if scale is None:
         scale = not table.uniform and divergence == "sqeuclidean"
     with screen.step("prepare", "preparing the columns"):
@@ -263,7 +264,7 @@ def prepare_data(
 def show_columns(
     screen: Screen, source: str, n_rows: int, n_used: int, columns: Sequence[ColumnReport]
 ) -> None:
-    """Say what was read and what was done with it."""
+    """Report the input and its preprocessing."""
     screen.show(
         f"{source}: {counted(n_rows, 'row')}, {counted(len(columns), 'column')}",
         columns_view(columns),

@@ -1,4 +1,4 @@
-"""``countless demo``: a table that ships with scikit-learn, from the rows to the picture."""
+"""``countless demo``: a complete run on a table that ships with scikit-learn."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

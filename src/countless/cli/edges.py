@@ -23,25 +23,25 @@ LONGEST_NAME = 24
 
 
 class Edges(NamedTuple):
-    """The links of a graph both ways, and what its nodes are called."""
+    """The edges of a graph in both directions, and the names of its nodes."""
 
     table: Table
-    columns: list[str]  # those of the ends, and of the weight where there is one
+    columns: list[str]  # the end columns, and the weight column if there is one
     names: list[str]
     links: sp.csr_array
 
 
 def refuse_row_options(choices: DataChoices, method: str) -> None:
-    """Refuse what can only be said of a table of rows."""
+    """Reject options that only apply to a table of rows."""
     for option in ("columns", "exclude", "categorical", "id", "compare", "group", "scale"):
         if getattr(choices, option):
             raise InputError(f"--{option} is for tables of rows; {method} reads an edge list")
 
 
 def read_edges(choices: DataChoices) -> Edges:
-    """Read an edge list: columns source and target, or the first two, and perhaps weight.
+    """Read an edge list: columns source and target, or the first two, and an optional weight.
 
-    A line says that two nodes are linked; lines about the same two add up.
+    A line is an edge between two nodes; weights of duplicate edges are summed.
     """
     table = choices.reading.read(set(ENDS))
     if len(table.columns) < 2:
@@ -58,7 +58,7 @@ def read_edges(choices: DataChoices) -> Edges:
 
 
 def _full(table: Table, name: str) -> Words:
-    """Return a column of names without a gap."""
+    """Return a text column without missing values."""
     column = table.words(name)
     if column.gaps.any():
         raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.gaps)) + 1}")
@@ -76,7 +76,7 @@ def _weights(table: Table, name: str) -> np.ndarray:
 
 
 def _nodes(ends: list[Words]) -> tuple[np.ndarray, list[str]]:
-    """Number the nodes in the order in which the lines name them."""
+    """Number the nodes in order of first appearance."""
     levels = sorted({level for end in ends for level in end.levels})
     place = {level: code for code, level in enumerate(levels)}
     codes = np.stack(
@@ -90,7 +90,7 @@ def _nodes(ends: list[Words]) -> tuple[np.ndarray, list[str]]:
 
 
 def run_graph(screen: Screen, edges: Edges, estimator: Any, request: Request) -> None:
-    """Cluster the nodes, say what was found, and write it down."""
+    """Cluster the nodes, report the result, and write it."""
     table, links = edges.table, edges.links
     n_links = (links.nnz + np.count_nonzero(links.diagonal())) // 2
     screen.show(
@@ -136,7 +136,7 @@ def run_graph(screen: Screen, edges: Edges, estimator: Any, request: Request) ->
 
 
 def _describe(edges: Edges, labels: np.ndarray) -> list[dict[str, Any]]:
-    """Tell of each cluster, the largest first, its links and the nodes with most of them inside."""
+    """Summarize each cluster, the largest first: its edges and the nodes with most inside."""
     links = edges.links
     n = links.shape[0]
     member = sp.csr_array((np.ones(n), (np.arange(n), labels)))

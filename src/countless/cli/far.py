@@ -1,8 +1,8 @@
-"""Tables that stay where they are: in a file, or on the workers of a Dask cluster.
+"""Out-of-core tables: in a file, or on the workers of a Dask cluster.
 
-Both have the interface of `countless.cli.data.Data`. A file is looked at once, prepared into a flat
-copy unless it is one that needs no preparation, and clustered from there; on a cluster every chunk
-is read and prepared by a task.
+Both have the interface of `countless.cli.data.Data`. A file is scanned once, preprocessed into a
+flat copy unless it needs no preprocessing, and clustered from there; on a cluster every chunk is
+read and preprocessed by a task.
 """
 
 import bisect
@@ -36,14 +36,14 @@ NOT_LOOKED_AT = "whether a column names the rows or holds known groups"
 
 @dataclass(frozen=True)
 class FarData:
-    """A table that is not in memory, and what its columns are for."""
+    """A table that is not in memory, and the roles of its columns."""
 
     source: Source
     roles: Roles
     survey: Survey
     matrix: Any  # a path or a Dask array
     visit: Callable[[Any], Visit]  # of labels, for `summarize_clusters`
-    pieces: Callable[[Any], Iterator[np.ndarray]]  # of labels, from first to last
+    pieces: Callable[[Any], Iterator[np.ndarray]]  # blocks of labels, in order
     sha256: str | None
     home: str
 
@@ -51,41 +51,41 @@ class FarData:
 
     @property
     def given(self) -> Any:
-        """What the estimator is given."""
+        """The input of the estimator."""
         return self.matrix
 
     @property
     def weight(self) -> np.ndarray | None:
-        """How often each row counts."""
+        """Row weights."""
         return self.survey.weight
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and features are clustered."""
+        """The numbers of rows and features that are clustered."""
         return self.survey.shape
 
     @property
     def rows(self) -> Sequence[int] | np.ndarray:
-        """The places in the table of the rows that are clustered."""
+        """The positions in the table of the rows that are clustered."""
         return self.survey.kept
 
     @property
     def preparation(self) -> Preparation:
-        """How rows become those that are clustered."""
+        """The preprocessing of rows."""
         return self.survey.preparation
 
     @property
     def columns(self) -> list[ColumnReport]:
-        """What each column of the table is, and what was done with it."""
+        """The kind of each column of the table, and how it was processed."""
         return self.survey.columns
 
     def summarize(self, labels: Any) -> list[ClusterSummary]:
-        """Describe every cluster, in two passes over the rows."""
+        """Summarize every cluster, in two passes over the rows."""
         features = self.preparation.features()
         return summarize_clusters(None, labels, features, visit=self.visit(labels))
 
     def cells(self, rows: Sequence[int]) -> Cells:
-        """Read the table's own text at some positions of the matrix."""
+        """Read the original text of the table at some positions of the matrix."""
         names = [column.name for column in self.columns if column.used]
         names += [self.roles.id] if self.roles.id else []
         wanted = sorted((int(self.rows[row]), row) for row in rows)
@@ -101,7 +101,7 @@ class FarData:
         return Cells(text, self.rows, self.roles.id)
 
     def labels_csv(self, labels: Any) -> Iterator[bytes]:
-        """Give the labels file block by block."""
+        """Yield the labels file block by block."""
         yield labels_header(self.roles.id or "row")
         left = _Pieces(self.pieces(labels))
         for at, names in self._row_names():
@@ -110,18 +110,18 @@ class FarData:
             yield label_lines(left.take(len(used)), here, len(names), names)
 
     def agreement(self, labels: Any) -> None:
-        """There is no column to compare with here."""
+        """Out of core there is no column to compare with."""
 
     def hints(self) -> list[str]:
-        """Say what nobody looked at."""
+        """Return a note on what was not checked."""
         return [f"not looked at, because the table is not in memory: {NOT_LOOKED_AT}"]
 
     def in_table_terms(self, error: Exception) -> str:
-        """Return an estimator's complaint about the matrix as one about the table."""
+        """Return an estimator's error about the matrix in terms of the table."""
         return in_table_terms(str(error), self.rows, self.preparation.features())
 
     def record(self) -> dict[str, Any]:
-        """Return what was read and done, for the run record."""
+        """Return the input and its preprocessing, for the run record."""
         return {
             "source": self.source.name,
             "format": self.source.format,
@@ -136,7 +136,7 @@ class FarData:
         }
 
     def _row_names(self) -> Iterator[tuple[int, list[str] | range]]:
-        """Give what names the rows, block by block, with the place of each block."""
+        """Yield the names of rows block by block, with the position of each block."""
         if (name := self.roles.id) is not None:
             for at, table in self.source.tables([name], {name}):
                 yield at, table.words(name).words()
@@ -157,9 +157,9 @@ def open_far(
     divergence: Any,
     cluster: "Cluster | None" = None,
 ) -> Iterator[FarData]:
-    """Look at a table, say what was found, and hold it ready to be clustered.
+    """Scan a table, report what was found, and keep it open for clustering.
 
-    ``roles_of`` returns the roles of the columns of the table that holds the first rows.
+    ``roles_of`` returns the roles of the columns, given the table of the first rows.
     """
     if gaps == "impute":
         raise InputError(
@@ -186,13 +186,13 @@ def open_far(
 
 
 class _Disk:
-    """Work on a file, here."""
+    """Backend for a file on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
-        """Return a table as a flat file, which is the user's where it needs no preparation."""
+        """Return a table as a flat file, which is the user's if it needs no preprocessing."""
         flat = _as_it_is(source, survey) or _spool(source, survey, self._folder)
         return FarData(
             source,
@@ -207,7 +207,7 @@ class _Disk:
 
 
 def _as_it_is(source: Source, survey: Survey) -> FlatFile | None:
-    """Return the file of a table that is clustered as it is; None where rows must be prepared."""
+    """Return the file of a table that needs no preprocessing; None if rows must be transformed."""
     part, steps = source.parts[0], survey.preparation.steps
     if not isinstance(part, ArrayPart) or len(survey.kept) < survey.n_rows:
         return None
@@ -216,7 +216,7 @@ def _as_it_is(source: Source, survey: Survey) -> FlatFile | None:
 
 
 def _spool(source: Source, survey: Survey, folder: Path) -> FlatFile:
-    """Write the prepared rows to an .npy file."""
+    """Write the preprocessed rows to an .npy file."""
     shape = survey.shape
     path, dtype = folder / "prepared.npy", np.dtype(survey.preparation.dtype)
     if shutil.disk_usage(folder).free < 1.1 * dtype.itemsize * shape[0] * shape[1]:
@@ -233,7 +233,7 @@ def _spool(source: Source, survey: Survey, folder: Path) -> FlatFile:
 
 
 def _visit(flat: FlatFile, weight: np.ndarray | None, labels: np.ndarray) -> Visit:
-    """Return what calls a function for every block of a file."""
+    """Return a function that maps another one over the blocks of a file."""
 
     def visit(function: Callable) -> Iterator[Any]:
         step = batch_rows(flat.shape[1])
@@ -254,7 +254,7 @@ def _as_text(roles: Roles) -> set[str]:
 
 
 class _Pieces:
-    """Labels that come in pieces, taken in numbers of any size."""
+    """Labels that arrive in blocks, taken in batches of any size."""
 
     def __init__(self, pieces: Iterator[np.ndarray]) -> None:
         self._pieces = pieces

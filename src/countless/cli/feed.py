@@ -1,4 +1,4 @@
-"""Standard input that may never end, read so that Ctrl-C or SIGTERM ends it between two rows."""
+"""Unbounded standard input, which Ctrl-C or SIGTERM ends between two rows."""
 
 import hashlib
 import os
@@ -18,11 +18,11 @@ POLL_SECONDS = 0.1
 
 
 class Feed:
-    """Pieces of standard input, each of whole lines but the last.
+    """Chunks of standard input, each of complete lines but the last.
 
-    The first signal ends the feed: lines that have arrived are given, a line that has not wholly
-    arrived is not. A second signal does what it does elsewhere. A thread reads ahead a little, so
-    that the main one is free to hear signals, and no more than that is ever held.
+    The first signal ends the input: complete lines are yielded, a partial line is discarded. A
+    second signal has its default effect. A thread reads ahead by a bounded amount, so that the main
+    thread can receive signals.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Feed:
                 continue
             if not piece:
                 if rest:
-                    # Ctrl-C stops who writes, too: an end in the middle of a line may be its doing.
+                    # Ctrl-C also stops the writing process: a partial last line may be truncated.
                     time.sleep(2 * POLL_SECONDS)
                 if not self.stopped:
                     yield rest
@@ -65,7 +65,7 @@ class Feed:
                 yield lines + newline
 
     def sha256(self) -> str:
-        """Return the digest of all that was read."""
+        """Return the digest of all input."""
         return self._digest.hexdigest()
 
     def _read_on(self, read: Callable[[], bytes]) -> None:
@@ -73,7 +73,7 @@ class Feed:
         while piece and not self.stopped:
             try:
                 piece = read()
-            except (OSError, ValueError):  # closed by the other side, or by our own end
+            except (OSError, ValueError):  # closed by the other process, or at exit
                 piece = b""
             while not self.stopped:
                 try:
@@ -93,7 +93,7 @@ class Feed:
 
 
 def _reader() -> Callable[[], bytes]:
-    """Return what reads a piece; not through a buffer, whose lock would outlive the program."""
+    """Return an unbuffered read function: a buffer's lock could block the interpreter's exit."""
     try:
         descriptor = sys.stdin.fileno()
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""``countless fit``: read a table, cluster it, say what was found, write it down."""
+"""``countless fit``: read a table, cluster it, report the result and write it to files."""
 
 from dataclasses import replace
 from math import isfinite
@@ -19,7 +19,7 @@ from .registry import (
 )
 
 BLOCK_ROWS = 10_000
-# Options that auto has no use for: with one of them, and no --method, dp-means is meant.
+# Options that auto does not support: with one of them, and no --method, dp-means is used.
 _OF_DP_MEANS = (
     "penalty",
     "clusters",
@@ -222,7 +222,7 @@ def _penalty(text: str, takes: str) -> float | str:
         penalty = float(text)
     except ValueError as error:
         raise InputError(f"--penalty must be a number or 'auto'; got {text!r}") from error
-    # A graph in one piece has no cut, so that only negative prices buy clusters there.
+    # One cluster of a connected graph has cut 0: only a negative penalty gives several.
     if not isfinite(penalty) or (penalty < 0 and takes == "rows"):
         raise InputError(
             f"--penalty must be {'0 or more' if takes == 'rows' else 'finite'}; got {text}"

@@ -1,7 +1,7 @@
-"""The command group: how errors leave the program.
+"""The command group and its error handling.
 
-What a user can mend is one line on standard error and exit code 2; an interrupt is 130; an error
-of the program's own keeps its traceback.
+An error in the user's input is one line on standard error and exit code 2; an interrupt is 130; an
+internal error keeps its traceback.
 """
 
 import os
@@ -36,25 +36,25 @@ class Commands(click.Group):
         click.version_option(__version__, prog_name="countless")(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which a user meets them."""
+        """Return the commands in the order of the documentation."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run one command, and end quietly when nobody reads its output any more."""
+        """Run one command, and exit quietly if its output is closed."""
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except BrokenPipeError:
-            # What is still buffered goes nowhere; Python would complain about it at exit.
+            # Discard buffered output; Python would report the closed pipe at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         return result
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        """Run the command line, and turn errors into one line and an exit code."""
+        """Run the command line, and convert errors to one line and an exit code."""
         for stream in (sys.stdout, sys.stderr):
-            # A terminal that lacks a character shows its code instead of ending the program.
+            # A terminal that lacks a character shows its code instead of raising an error.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         settings["standalone_mode"] = False

@@ -58,7 +58,7 @@ def impute(data: str, **options: Any) -> None:
 
 
 def _texts(screen: Any, table: Any) -> dict[str, list[str]]:
-    """Return the columns as they are written, without those that cannot be."""
+    """Return the columns as text, without unusable ones."""
     from ..io.table import Unusable
 
     texts = {}

@@ -1,4 +1,4 @@
-"""``--metric``: the rows of a table as dissimilarities, for methods that take pairs of rows."""
+"""``--metric``: dissimilarities of rows, for methods that take pairwise input."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +15,11 @@ from .data import Data, in_table_terms
 from .far import FarData
 from .registry import METHODS
 
-ANY_COLUMNS = ("mixed", "hamming")  # what compares cells as they are, and leaves gaps out
+ANY_COLUMNS = ("mixed", "hamming")  # metrics of unprocessed cells that ignore missing values
 
 
 def pairs_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with which a method takes pairs of rows, or say which methods do."""
+    """Return parameters for pairwise input, or raise an error that lists methods with it."""
     pairs = METHODS[method].pairs
     if pairs is None:
         able = ", ".join(name for name, known in METHODS.items() if known.pairs is not None)
@@ -31,7 +31,7 @@ def pairs_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_pairs(data: Data | FarData, metric: str, method: Method, jobs: int | None) -> Data:
-    """Return data whose estimator is given what it takes of all pairs of rows."""
+    """Return data whose estimator is given pairwise dissimilarities or similarities."""
     if not isinstance(data, Data):
         raise InputError("--metric compares all rows: leave the table in memory")
     X: Any = data.matrix
@@ -49,7 +49,7 @@ def with_pairs(data: Data | FarData, metric: str, method: Method, jobs: int | No
 
 
 def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[ColumnReport]:
-    """Say how columns are compared that no matrix is made of.
+    """Describe how unprocessed columns are compared.
 
     Examples
     --------
@@ -70,10 +70,11 @@ def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[Colum
 
 
 def _column(table: Table, name: str, rows: np.ndarray) -> Column:
-    """Return some rows of a column as the dissimilarities take it."""
+    """Return some rows of a column in the form that dissimilarities take."""
     column = table.columns[name]
     if isinstance(column, Numbers):
         return Column(name, NUMERIC, column.values[rows].astype(np.float64))
     words = table.words(name)
-    levels = np.array([*words.levels, None], dtype=object)  # the code -1 of a gap finds None
+    # The code -1 of a missing value indexes None.
+    levels = np.array([*words.levels, None], dtype=object)
     return Column(name, CATEGORICAL, levels[words.codes[rows]])

@@ -1,4 +1,4 @@
-"""``countless methods``: what ``--method`` can name."""
+"""``countless methods``: list the values of ``--method``."""
 
 import click
 

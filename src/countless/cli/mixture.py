@@ -1,4 +1,4 @@
-"""What ``fit`` adds for methods that draw clusterings: options, how sure they are, a picture."""
+"""Additions to ``fit`` for posterior samplers: options, uncertainty, and a figure."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from .options import Command, with_options
 if TYPE_CHECKING:
     from ..bayes.posterior import Posterior
 
-PROB = 0.95  # what the credible range of the number of clusters holds
+PROB = 0.95  # probability of the credible interval of the number of clusters
 
-# The names that countless.models.named knows, which would take long to import for a help text.
+# The names of countless.models.named, repeated here because its import is slow for a help text.
 MODELS = (
     "gaussian",
     "diagonal",
@@ -24,7 +24,7 @@ MODELS = (
     "multinomial",
     "columns",
 )
-# As countless.bayes.mixture has them.
+# The same as in countless.bayes.mixture.
 INFERENCES = ("mcmc", "map")
 # Options that are parameters of the method under shorter names.
 _PARAMETERS = {
@@ -33,7 +33,7 @@ _PARAMETERS = {
     "sweeps": "n_sweeps",
     "chains": "n_chains",
 }
-# Models of values as they are: a scaled count is no count.
+# Models of unscaled values: a scaled count is not a count.
 _RAW_MODELS = ("bernoulli", "categorical", "poisson", "multinomial")
 
 _OPTIONS = (
@@ -70,14 +70,14 @@ _OPTIONS = (
 
 
 def mixture_options(command: Command) -> Command:
-    """Add the options of methods that draw clusterings."""
+    """Add the options of posterior samplers."""
     return with_options(_OPTIONS, command)
 
 
 def mixture_parameters(
     method: str, known: list[str], options: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings and what the options add to them, for a method that knows these."""
+    """Return the settings with the options added, for a method that has these parameters."""
     from ..io.errors import InputError
 
     parameters = dict(settings)
@@ -93,7 +93,7 @@ def mixture_parameters(
 
 
 def in_option_terms(message: str) -> str:
-    """Return what an estimator says about its chains in the words of the command.
+    """Rename an estimator's parameters in a message to the options of the command.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def in_option_terms(message: str) -> str:
 
 
 def takes_raw_values(estimator: Any) -> bool:
-    """Tell whether an estimator's model is of values as they are, not scaled.
+    """Return whether an estimator's model takes unscaled values.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def takes_raw_values(estimator: Any) -> bool:
 
 
 def posterior_of(estimator: Any) -> "Posterior | None":
-    """Return the draws of a fitted estimator that has draws of one partition.
+    """Return the posterior draws of a fitted estimator of one partition, or None.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def posterior_of(estimator: Any) -> "Posterior | None":
 
 
 def posterior_record(posterior: "Posterior") -> dict[str, Any]:
-    """Return how sure draws are of the number of clusters, and whether their chains agree."""
+    """Return the posterior of the number of clusters, and convergence diagnostics."""
     share = posterior.n_clusters_distribution()
     n_chains, n_draws, _ = posterior.labels.shape
     return {
@@ -145,7 +145,7 @@ def posterior_record(posterior: "Posterior") -> dict[str, Any]:
 
 
 def posterior_picture(estimator: Any) -> bytes:
-    """Draw traces, the posterior of k, and who is together with whom."""
+    """Draw traces, the posterior of k, and the posterior similarity matrix."""
     from ..plot.cluster_count import ClusterCountDisplay
     from ..plot.similarity import SimilarityDisplay
     from ..plot.trace import TraceDisplay

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they become."""
+"""Options that several commands share, and the objects they become."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -127,13 +127,13 @@ force_option = click.option("--force", is_flag=True, help="Overwrite existing fi
 
 
 def named_after(data: str, ending: str) -> Path:
-    """Return where results go by default: the data's name up to a dot, and an ending."""
+    """Return the default output path: the data's name up to a dot, and a suffix."""
     name = "stdin" if data == "-" else Path(data).name.split(".")[0]
     return Path(f"{name or 'data'}{ending}")
 
 
 def as_given(**options: Any) -> dict[str, Any]:
-    """Return options under the names that a user writes, for the record of a run.
+    """Return options under their command-line names, for the run record.
 
     Examples
     --------
@@ -148,12 +148,12 @@ def as_given(**options: Any) -> dict[str, Any]:
 
 
 def reading_options(command: Command) -> Command:
-    """Add the options that say how to read the data."""
+    """Add the options for reading the data."""
     return with_options(_READING, command)
 
 
 def data_options(command: Command) -> Command:
-    """Add all that fit and path share: the data, where it stays, and how to print."""
+    """Add the options shared by fit and path: the data, the backend, and the output."""
     own = (out_of_core_option, dask_option, seed_option, jobs_option)
     return with_options(
         (*_COLUMNS, *_READING, *own, json_option, quiet_option, force_option), command
@@ -161,7 +161,7 @@ def data_options(command: Command) -> Command:
 
 
 def table_options(command: Command) -> Command:
-    """Add what commands share that take a table as it is: its columns, and how to print."""
+    """Add the options shared by commands for unprocessed tables: columns and output."""
     own = (seed_option, jobs_option, json_option, quiet_option, force_option)
     return with_options((*_COLUMNS[:4], *_READING, *own), command)
 
@@ -175,7 +175,7 @@ def with_options(options: tuple[Callable[[Command], Command], ...], command: Com
 
 @dataclass(frozen=True)
 class Reading:
-    """Where the data is, and how it is written."""
+    """The location and format of the data."""
 
     source: str
     format: str | None
@@ -184,20 +184,20 @@ class Reading:
     header: bool
 
     def read(self, as_text: set[str]) -> "Table":
-        """Read the table; the columns in ``as_text`` hold text whatever they look like."""
+        """Read the table; the columns in ``as_text`` are text whatever they look like."""
         from ..io.read import read_table
 
         return read_table(self.source, format=self.format, style=self.style, as_text=as_text)
 
     @property
     def style(self) -> "TextStyle":
-        """How a text table is written."""
+        """The format of a text table."""
         from ..io.read import TextStyle
 
         return TextStyle(self.delimiter, self.decimal, self.header)
 
     def open(self) -> "Source":
-        """Find the parts of a table that is read in blocks."""
+        """List the parts of a table that is read in blocks."""
         from ..io.errors import InputError
         from ..io.parts import open_source
 
@@ -208,7 +208,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class DataChoices:
-    """What was said about the data: how to read it, which columns, and how to prepare them."""
+    """The user's choices about the data: format, columns, and preprocessing."""
 
     reading: Reading
     columns: tuple[str, ...]
@@ -222,17 +222,17 @@ class DataChoices:
     scale: bool | None
 
     def read(self) -> "tuple[Table, Roles]":
-        """Read the table, and find the columns that were named."""
+        """Read the table, and resolve the given column names."""
         table = self.reading.read(self.as_text())
         return table, self.roles(table)
 
     def as_text(self) -> set[str]:
-        """Return the columns that hold text whatever they look like."""
+        """Return the columns that are text whatever they look like."""
         words = {part.strip() for text in self.categorical for part in (text, *text.split(","))}
         return words | {name for name in (self.id, self.compare, self.group) if name}
 
     def roles(self, table: "Table") -> "Roles":
-        """Find the columns that were named."""
+        """Resolve the given column names."""
         from ..io.columns import Roles, named_columns
 
         for name in (self.id, self.weight, self.compare, self.group):
@@ -250,14 +250,14 @@ class DataChoices:
 
 
 def data_reading(data: str, options: dict[str, Any]) -> Reading:
-    """Take what :func:`reading_options` added out of a command's options."""
+    """Pop the options of :func:`reading_options` from a command's options."""
     names = ("format_", "delimiter", "decimal", "no_header")
     format, delimiter, decimal, no_header = (options.pop(name) for name in names)
     return Reading(data, format, delimiter, decimal, header=not no_header)
 
 
 def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
-    """Take what both groups of options added out of a command's options."""
+    """Pop both groups of data options from a command's options."""
     names = ("columns", "exclude", "categorical", "weight", "gaps", "scale")
     return DataChoices(
         data_reading(data, options),
@@ -272,7 +272,7 @@ def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
 def open_data(
     screen: "Screen", choices: DataChoices, options: dict[str, Any], divergence: Any
 ) -> "Iterator[Data | FarData]":
-    """Read the data, or find out where it stays, and say what was done with it."""
+    """Read the data, or open them out of core, and report their preprocessing."""
     from contextlib import ExitStack
 
     settings = {"gaps": choices.gaps, "scale": choices.scale, "divergence": divergence}

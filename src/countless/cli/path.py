@@ -1,4 +1,4 @@
-"""``countless path``: how many clusters each penalty gives."""
+"""``countless path``: the number of clusters for each penalty."""
 
 from pathlib import Path
 from typing import Any

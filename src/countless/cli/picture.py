@@ -1,4 +1,4 @@
-"""Pictures as the bytes of PNG files."""
+"""Figures as the bytes of PNG files."""
 
 import io
 from typing import Any
@@ -7,7 +7,7 @@ from ..io.errors import InputError
 
 
 def need_matplotlib() -> None:
-    """Say which extra to install, before any work is done for a picture that cannot be drawn."""
+    """Raise an error that names the extra to install, before the computation."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -15,7 +15,7 @@ def need_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return a figure that is not pyplot's: no window system and no global state are touched."""
+    """Return a figure without pyplot: no window system and no global state are used."""
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

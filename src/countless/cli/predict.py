@@ -1,4 +1,4 @@
-"""``countless predict``: the clusters of new rows, by a model that was saved."""
+"""``countless predict``: the clusters of new rows, by a saved model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,7 +100,7 @@ def predict(model: str, data: str, **options: Any) -> None:
 
 
 class _Predictor:
-    """Labels tables, one after the other, and counts what it gave."""
+    """Labels tables one at a time, and counts the labels."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ class _Predictor:
         self._estimator, self._preparation, self._gaps = estimator, preparation, gaps
         self.n_rows = self.n_used = 0
         self.sizes: dict[int, int] = {}
-        self.labels: list[int | None] = []  # of all rows, where they are kept
+        self.labels: list[int | None] = []  # of all rows, if they are stored
 
     def pieces(self, tables: "Iterator[tuple[int, Table]]", *, keep: bool) -> Iterator[bytes]:
-        """Give the labels file, table by table."""
+        """Yield the labels file, table by table."""
         import numpy as np
 
         from ..io.errors import InputError
@@ -143,7 +143,7 @@ class _Predictor:
             raise InputError(f"every row of {self._source} has a gap; say --gaps impute")
 
     def _label(self, at: int, table: "Table") -> "tuple[np.ndarray, np.ndarray]":
-        """Return the places of the rows that have a label, and their labels."""
+        """Return the positions of the rows that have a label, and their labels."""
         import numpy as np
 
         from ..io.errors import InputError, shift_rows

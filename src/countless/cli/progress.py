@@ -9,11 +9,11 @@ from typing import Any
 from ..io.table import counted
 from ..report.plain import number
 
-SHOWN_GAINS = 3  # passes whose gains tell how fast the objective settles
+SHOWN_GAINS = 3  # number of passes whose gains predict the convergence of the objective
 
 
 class Listener:
-    """A scikit-learn callback that hears of nothing; what it is to hear of is overridden."""
+    """A scikit-learn callback with empty methods, to be overridden."""
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing is needed before a fit."""
@@ -27,28 +27,28 @@ class Listener:
     def on_fit_task_end(
         self, estimator: Any, context: Any, *, metadata: Any = None, **details: Any
     ) -> None:
-        """Hear of a pass; other tasks have no number."""
+        """Report the end of a pass; other tasks have no number."""
         if metadata and "pass" in metadata:
             self.on_pass(metadata)
 
     def on_pass(self, found: Any) -> None:
-        """Hear of the number, the objective and the clusters of a pass."""
+        """Receive the number, the objective and the clusters of a pass."""
         raise NotImplementedError
 
 
 class PassProgress(Listener):
-    """A scikit-learn callback that says after each pass how far a fit has come.
+    """A scikit-learn callback that reports the progress of a fit after each pass.
 
     Parameters
     ----------
     say : callable
-        Told a line after each pass.
+        Called with a line after each pass.
     n_rows : int
-        Rows that a pass looks at.
+        Number of rows in a pass.
     max_iter : int, optional
-        Passes at most.
+        Maximum number of passes.
     tol : float, default=0.0
-        The share of the objective below which a pass gains too little to go on.
+        Relative gain of the objective below which passes stop.
     clock : callable
         The time in seconds.
 
@@ -78,14 +78,14 @@ class PassProgress(Listener):
         self._objectives: list[float] = []
 
     def on_pass(self, found: Any) -> None:
-        """Say what a pass came to."""
+        """Report the result of a pass."""
         now = self._clock()
         took, self._last = now - self._last, now
         line = (
             f"pass {found['pass']}, {counted(found['n_clusters'], 'cluster')}, "
             f"objective {number(found['objective'])}"
         )
-        # The time before the first is not that of a pass: the penalty was read from the data then.
+        # The time before the first pass is left out: it includes the choice of the penalty.
         if self._objectives:
             self._seconds = (self._seconds + took) / 2 if self._seconds else took
             rate = _rate(self._n_rows / max(took, 1e-9))
@@ -106,16 +106,16 @@ class PassProgress(Listener):
 
 
 class SweepProgress(Listener):
-    """A scikit-learn callback that says after each sweep of a chain how far all of them are.
+    """A scikit-learn callback that reports the progress of all chains after each sweep.
 
     Parameters
     ----------
     say : callable
-        Told a line after each sweep.
+        Called with a line after each sweep.
     n_sweeps, n_chains : int
-        Sweeps of each chain.
+        Number of sweeps of each chain, and of chains.
     at_most : bool
-        Whether chains may end earlier.
+        Whether chains may stop earlier.
     clock : callable
         The time in seconds.
 
@@ -144,7 +144,7 @@ class SweepProgress(Listener):
         self._begun: float | None = None
 
     def on_pass(self, found: Any) -> None:
-        """Say how far the chains are."""
+        """Report the progress of the chains."""
         n_done, now = found["pass"], self._clock()
         line = (
             f"sweep {n_done} of {self._n_in_all} in {counted(self._n_chains, 'chain')}, "
@@ -159,10 +159,10 @@ class SweepProgress(Listener):
 
 
 def passes_left(objectives: list[float], tol: float) -> int | None:
-    """Tell how many passes are left until one gains less than ``tol``; None where nobody knows.
+    """Predict how many passes are left until one gains less than ``tol``; None if unknown.
 
-    Gains that shrink by the same factor from pass to pass are taken to go on so; gains that do not
-    shrink tell nothing, and without a ``tol`` there is no end to foresee.
+    Gains are extrapolated geometrically; if they do not shrink, or without a ``tol``, there is no
+    prediction.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def passes_left(objectives: list[float], tol: float) -> int | None:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as a person says it.
+    """Format a duration.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _rate(per_second: float) -> str:
 
 
 def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -> None:
-    """Have an estimator say how far it has come with so many rows and features, where it can.
+    """Attach a progress callback to an estimator if it supports one.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -
     from ..hard.dp_means import LARGE_TABLE_TOL, SMALL_CELLS, SMALL_ROWS
 
     tol = getattr(estimator, "tol", 0.0)
-    if tol is None:  # what DPMeans then takes
+    if tol is None:  # the default of DPMeans
         small = shape[0] <= SMALL_ROWS and shape[0] * shape[1] <= SMALL_CELLS
         tol = 0.0 if small else LARGE_TABLE_TOL
     max_iter = getattr(estimator, "max_iter", None)

@@ -149,14 +149,14 @@ ESTIMATORS: Mapping[str, Method] = {
 }
 METHODS: Mapping[str, Method] = {**ESTIMATORS, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS, DEFAULT_FOR_OPTIONS = "auto", "hdp-means", "dp-means"
-OUT_OF_CORE = ("dp-means",)  # what takes tables that are not in memory
-SAMPLED = ("bicluster", "dp-mixture", "hdp-mixture")  # what has a posterior to draw
+OUT_OF_CORE = ("dp-means",)  # methods that support tables out of core
+SAMPLED = ("bicluster", "dp-mixture", "hdp-mixture")  # methods with posterior draws
 
 _WORDS = {"none": None, "true": True, "false": False}
 
 
 def check_names(name: str, given: Iterable[str], valid: Iterable[str]) -> None:
-    """Say which parameter a method does not have, and which it has."""
+    """Raise an error that names an unknown parameter of a method, and lists the known ones."""
     valid = list(valid)
     for parameter in given:
         if parameter not in valid:
@@ -170,7 +170,7 @@ def check_names(name: str, given: Iterable[str], valid: Iterable[str]) -> None:
 def make_estimator(
     name: str, given: Mapping[str, Any], *, seed: int | None, jobs: int | None
 ) -> Any:
-    """Return an estimator with the parameters that were given; seed and threads where it has them.
+    """Return an estimator with the given parameters, and seed and threads if it has them.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def make_estimator(
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Turn ``key=value`` texts into parameters: numbers, true, false, none, or text.
+    """Parse ``key=value`` texts to parameters: numbers, true, false, none, or text.
 
     Examples
     --------

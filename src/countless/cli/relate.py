@@ -13,7 +13,7 @@ from .crosscat import (
     views_record,
 )
 
-PAIRS = 20  # that are listed
+PAIRS = 20  # maximum number of pairs listed
 
 
 @click.command(short_help="Show which columns belong together.")

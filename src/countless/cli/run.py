@@ -49,7 +49,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image
 
 @dataclass(frozen=True)
 class Request:
-    """What to do with the data, and where the results go."""
+    """What to run on the data, and where results are written."""
 
     command: str
     method: str
@@ -61,7 +61,7 @@ class Request:
 
 
 def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
-    """Cluster the data, say what was found, and write it down."""
+    """Cluster the data, report the result, and write it."""
     with _resuming(screen, estimator):
         _run(screen, data, estimator, request)
 
@@ -118,13 +118,13 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
         except (ValueError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     if hasattr(estimator, "checkpoint"):
-        estimator.set_params(checkpoint=None)  # it is no part of the model
+        estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
 
 
 @contextmanager
 def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
-    """Have the estimator's checkpoint to ourselves, and remove it once the results are written."""
+    """Lock the estimator's checkpoint, and remove it once the results are written."""
     path = getattr(estimator, "checkpoint", None)
     if path is None:
         yield
@@ -151,7 +151,7 @@ def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
 def result_of(
     estimator: Any, clusters: list[ClusterSummary], cells: Cells, data: Any
 ) -> dict[str, Any]:
-    """Return what was found, for the run record; ``data`` has columns and groups."""
+    """Return the result, for the run record; ``data`` has columns and groups."""
     result: dict[str, Any] = {
         "n_clusters": sum(cluster.label != NOISE for cluster in clusters),
         "n_noise": sum(cluster.size for cluster in clusters if cluster.label == NOISE),
@@ -193,7 +193,7 @@ def show_result(
     result: dict[str, Any],
     method: str,
 ) -> None:
-    """Print how many clusters there are, how sure that is, and what sets each apart."""
+    """Print the number of clusters, its confidence, and the distinguishing features of each."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
     if "best_method" in result:
         line += f": {result['best_method']}"
@@ -231,7 +231,7 @@ def show_result(
 
 
 def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
-    """Return the path that the fit used, or the path of the data when it used none."""
+    """Return the path that the fit used, or compute the path of the data if it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
         return path
     if not hasattr(estimator, "divergence"):
@@ -250,7 +250,7 @@ def run_record(
     result: dict[str, Any],
     files: list[str],
 ) -> dict[str, Any]:
-    """Return what run.json says: how to repeat the run, what was read, and what came out."""
+    """Return the contents of run.json: how to repeat the run, the input, and the result."""
     return {
         "countless": __version__,
         "versions": _versions(),

@@ -1,4 +1,4 @@
-"""What the user sees while a command runs: results on stdout, everything else on stderr."""
+"""Console output of a command: results on stdout, everything else on stderr."""
 
 import json
 import logging
@@ -18,12 +18,12 @@ from rich.text import Text
 from ..report.plain import printable
 from .mixture import in_option_terms
 
-# Warnings that are about code, not about data, and that no user can act on.
+# Warnings about code, not about data, that users cannot act on.
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
 class _Results(Console):
-    """Prints as long as somebody reads; a run goes on without, as it has files to write."""
+    """Ignores a closed pipe: the run continues, as it has files to write."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -31,7 +31,7 @@ class _Results(Console):
 
 
 class Screen:
-    """Where results, notes and warnings go, and how long each step took.
+    """Output of results, notes and warnings, and the duration of each step.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Screen:
 
     @contextmanager
     def step(self, name: str, doing: str | None = None) -> Iterator[Callable[[str], None]]:
-        """Time one step, show that it runs, and collect the warnings it gives.
+        """Time one step, show that it runs, and collect its warnings.
 
-        What it gives is a function that shows how far the step has come.
+        Yields a function that shows the progress of the step.
         """
         doing = printable(doing or name)
         shown = self.err.status(Text(doing)) if not self.quiet else None
@@ -81,19 +81,19 @@ class Screen:
             self.warn(in_option_terms(str(warning.message)))
 
     def show(self, *lines: RenderableType) -> None:
-        """Print a part of the result for a person to read."""
+        """Print a part of the human-readable result."""
         if not (self.quiet or self.as_json):
             for line in lines:
                 self.out.print(Text(printable(line)) if isinstance(line, str) else line)
 
     def note(self, message: str) -> None:
-        """Say something that changes no result."""
+        """Print a note that does not affect the result."""
         if not (self.quiet or self.as_json):
             self.err.print(Text(f"note: {printable(message)}", style="dim"), soft_wrap=True)
 
     @contextmanager
     def hear(self, logger: str) -> Iterator[None]:
-        """Show as notes what a logger is told meanwhile."""
+        """Show the messages of a logger as notes."""
         handler = logging.Handler(logging.INFO)
         handler.emit = lambda record: self.note(record.getMessage())  # type: ignore[method-assign]
         log = logging.getLogger(logger)
@@ -107,14 +107,14 @@ class Screen:
             log.removeHandler(handler)
 
     def warn(self, message: str) -> None:
-        """Say something that a user should know before trusting the result."""
+        """Print a warning that affects the trust in the result."""
         message = " ".join(message.split())
         if message not in self.warnings:
             self.warnings.append(message)
             self.err.print(Text(f"warning: {printable(message)}", style="yellow"), soft_wrap=True)
 
     def finish(self, record: dict[str, Any]) -> None:
-        """Print the machine-readable result, when it was asked for."""
+        """Print the machine-readable result, if requested."""
         if self.as_json:
             self.out.file.write(to_json(record))
 
@@ -137,7 +137,7 @@ def to_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
-    if is_dataclass(value) and not isinstance(value, type):  # a prior, and what it is made of
+    if is_dataclass(value) and not isinstance(value, type):  # a prior and its parts
         value = {"class": type(value).__name__, **vars(value)}
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}

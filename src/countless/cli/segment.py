@@ -1,4 +1,4 @@
-"""``countless segment``: read a picture, cut it into segments, draw them, write them down."""
+"""``countless segment``: read an image, segment it, and write the segments and drawings."""
 
 import io
 from pathlib import Path
@@ -140,7 +140,7 @@ def segment(picture: str, **options: Any) -> None:
 
 
 def _read_truths(paths: tuple[str, ...], picture: str, size: tuple[int, ...]) -> "list[np.ndarray]":
-    """Read what people drew, all of it as large as the picture."""
+    """Read human segmentations, which must have the size of the image."""
     from ..image.truth import read_truth
     from ..io.errors import InputError
 
@@ -160,7 +160,7 @@ def _by(size: tuple[int, ...]) -> str:
 def _find(
     screen: "Screen", picture: str, image: "np.ndarray", options: dict[str, Any]
 ) -> "Segmentation":
-    """Cut the picture into segments, step by step."""
+    """Segment the image, step by step."""
     from ..image.segment import Segmentation, check_weights, cut_patches, make_method, spread
     from ..image.similarity import similarity
     from ..io.errors import InputError
@@ -174,7 +174,7 @@ def _find(
     names = ("color_weight", "edge_weight")
     weights = check_weights(**{name: options[name] for name in names if options[name] is not None})
     settings = parse_settings(options["settings"])
-    if options["jobs"] is not None and method == "affinity":  # the others know no threads
+    if options["jobs"] is not None and method == "affinity":  # the others do not use threads
         settings.setdefault("n_jobs", options["jobs"])
     with screen.step("superpixels", "cutting the picture into superpixels"):
         patches = cut_patches(image, options["superpixels"])
@@ -193,7 +193,7 @@ def _find(
 
 
 def _result(found: "Segmentation", image: "np.ndarray") -> dict[str, Any]:
-    """Return what was found, the largest segment first."""
+    """Return the result, the largest segment first."""
     import numpy as np
 
     from ..image.draw import mean_colors
@@ -221,7 +221,7 @@ def _result(found: "Segmentation", image: "np.ndarray") -> dict[str, Any]:
 
 
 def _drawn(image: "np.ndarray", labels: "np.ndarray", labels_format: str) -> dict[str, Any]:
-    """Return the files that show the segments, and the map of them."""
+    """Return the files of drawings and of the label map."""
     import numpy as np
 
     from ..image.draw import draw_outlines, mean_colors

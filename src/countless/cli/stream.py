@@ -1,8 +1,8 @@
-"""``countless fit - --stream``: rows that come for as long as they come.
+"""``countless fit - --stream``: online clustering of rows from standard input.
 
-The first block decides what the columns are, their scale and, unless it is given, the penalty. Then
-every block is taken in by ``partial_fit``, and its labels are written before the next one is read.
-What is kept of the rows is bounded.
+The first block determines the kinds of columns, their scale and, unless it is given, the penalty.
+Then every block is passed to ``partial_fit``, and its labels are written before the next one is
+read. Memory is bounded.
 """
 
 import time
@@ -34,7 +34,7 @@ METHOD_NEEDS = "partial_fit"
 
 
 class Seen:
-    """What is remembered of a stream to describe its clusters."""
+    """Statistics of a stream from which its clusters are summarized."""
 
     def __init__(self, first: Data) -> None:
         self.preparation: Preparation = first.preparation
@@ -46,13 +46,13 @@ class Seen:
         self._weight = 0.0
         self._mean, self._squares = 0.0, 0.0
         self._size: dict[int, int] = {}
-        # By cluster: the row nearest to its center so far, its place and the text of its cells.
+        # By cluster: the row nearest to its center so far, its position and the text of its cells.
         self._typical: dict[int, tuple[np.ndarray, int, dict[str, str]]] = {}
 
     def take_in(
         self, at: int, table: Table, rows: np.ndarray, X: np.ndarray, weight: Any, model: Any
     ) -> None:
-        """Remember a block that the model has taken in."""
+        """Update with a block that the model has processed."""
         self.n_rows, self.n_used = at + table.n_rows, self.n_used + len(X)
         self.n_blocks += 1
         weight = np.ones(len(X)) if weight is None else weight
@@ -80,7 +80,7 @@ class Seen:
                 self._typical[label] = (X[mine[best]].copy(), at + row, text)
 
     def summarize(self, model: Any) -> list[ClusterSummary]:
-        """Describe the clusters that the model has now."""
+        """Summarize the current clusters of the model."""
         shown = [i for i, label in enumerate(model.cluster_ids_) if int(label) in self._typical]
         ids = model.cluster_ids_[shown]
         mass = model.cluster_weights_[shown]
@@ -100,7 +100,7 @@ class Seen:
         return sorted(set(self._size) - set(model.cluster_ids_.tolist()))
 
     def record(self) -> dict[str, Any]:
-        """Return what was read and done, for the run record."""
+        """Return the input and its preprocessing, for the run record."""
         return {
             "source": "standard input",
             "format": "stream",
@@ -117,7 +117,7 @@ class Seen:
 def fit_stream(
     screen: Screen, choices: DataChoices, estimator: Any, request: Request, block_rows: int
 ) -> None:
-    """Cluster rows from standard input until they end or a signal comes; write it all down."""
+    """Cluster rows from standard input until they end or a signal arrives; write the results."""
     _check(choices, estimator, request)
     as_text = choices.as_text()
     header = labels_header(choices.id or "row")
@@ -132,7 +132,7 @@ def fit_stream(
         shown = replace(table, source="standard input, the first block")
         roles = choices.roles(table)
         first = prepare_data(screen, shown, roles, divergence=divergence, **settings)
-        # What is a category in the first block is one in all, whatever its cells look like.
+        # A categorical column of the first block is categorical in all others.
         steps = first.preparation.steps
         as_text |= {step.name for step in steps if isinstance(step, CategoricalStep)}
         seen = Seen(first)
@@ -158,7 +158,7 @@ def fit_stream(
 
 
 def _check(choices: DataChoices, estimator: Any, request: Request) -> None:
-    """Refuse what a stream cannot do, before anything is read."""
+    """Reject what a stream does not support, before anything is read."""
     if choices.reading.source != "-":
         raise InputError("--stream reads standard input: countless fit - --stream < FILE")
     if choices.reading.format not in (None, "csv", "tsv"):
@@ -177,7 +177,7 @@ def _check(choices: DataChoices, estimator: Any, request: Request) -> None:
 def _take_in(
     screen: Screen, at: int, table: Table, seen: Seen, estimator: Any, labels: BinaryIO
 ) -> None:
-    """Take in one block, and write its labels."""
+    """Process one block, and write its labels."""
     begun = time.perf_counter()
     with shift_rows(at):
         prepared = seen.preparation.apply(table)
@@ -214,7 +214,7 @@ def _take_in(
 def _finish(
     screen: Screen, seen: Seen, estimator: Any, request: Request, labels: BinaryIO
 ) -> dict[str, Any]:
-    """Say what the stream came to, and write it down."""
+    """Report the result of the stream, and write it."""
     clusters, cells = seen.summarize(estimator), seen.cells()
     result = result_of(estimator, clusters, cells, seen) | {"agreement": None}
     result["ids_gone"] = seen.gone(estimator)
@@ -245,9 +245,9 @@ def _finish(
 
 @contextmanager
 def _labels_file(out: Path, force: bool, header: bytes) -> Iterator[BinaryIO]:
-    """Give the file that labels are written to as they come, to this run alone.
+    """Yield the file that labels are written to as they arrive, exclusive to this run.
 
-    When no row was labelled, the file and the folder that was made for it are gone.
+    If no row was labelled, the file and a folder created for it are removed.
     """
     check_free(out, FILES, force)
     path, made = out / PART, not out.exists()

@@ -1,4 +1,4 @@
-"""How different rows are: tables of numbers, of categories, of both with gaps."""
+"""Dissimilarities of rows: numeric, categorical, or mixed tables with missing values."""
 
 from countless.dissimilarity.cells import code_ordinal
 from countless.dissimilarity.convert import to_dissimilarity, to_similarity

@@ -1,7 +1,7 @@
-"""Any table as numbers that can be compared: what a column is, and its cells in one form.
+"""Encoding of any table as comparable numbers: the kind of each column, and its cells.
 
 A numeric column keeps its numbers, an ordinal one becomes equal steps in (0, 1], and a categorical
-one the places of its levels. NaN is a gap in all of them.
+one the indices of its levels. NaN is a missing value in all of them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NUMERIC, ORDINAL, CATEGORICAL = "numeric", "ordinal", "categorical"
 
 
 class Column(NamedTuple):
-    """One column of a table: its name, what it is, and its cells.
+    """One column of a table: its name, its kind, and its cells.
 
-    ``cells`` are numbers with NaN for a gap in a numeric column, and any values with None for a gap
-    in the others. ``levels`` has those of an ordinal column, in order, where they are known.
+    ``cells`` are numbers with NaN for missing values in a numeric column, and any values with None
+    for missing ones in the others. ``levels`` has those of an ordinal column, in order, if known.
     """
 
     name: Any
@@ -32,12 +32,12 @@ class Column(NamedTuple):
 
 
 def code_ordinal(values: Iterable, levels: Sequence) -> np.ndarray:
-    """Code values by their place among ordered levels: 1/L, 2/L, ..., L/L; None is a gap.
+    """Code values by their rank among ordered levels: 1/L, 2/L, ..., L/L; None is missing.
 
     Parameters
     ----------
     values : iterable
-        One value a row.
+        One value per row.
     levels : sequence
         All levels, lowest first.
 
@@ -57,19 +57,19 @@ def code_ordinal(values: Iterable, levels: Sequence) -> np.ndarray:
 def read_columns(
     X: Any, kinds: Mapping[Any, Any] | None = None, *, every: str | None = None
 ) -> list[Column]:
-    """Return the columns of a data frame or an array, and what each is.
+    """Return the columns of a data frame or an array, and the kind of each.
 
     Parameters
     ----------
     X : data frame or array-like of shape (n_rows, n_columns)
         pandas, polars or PyArrow frames, a list of `Column`, or anything NumPy takes. Ordered
-        categories (pandas) and enumerations (polars) are ordinal, other text, categories and truth
-        values categorical.
+        categories (pandas) and enumerations (polars) are ordinal; other text, categories and
+        Booleans are categorical.
     kinds : mapping, optional
         'numeric', 'ordinal', 'categorical', or the levels of an ordinal column in order, by the
-        column's name (its number in an array), for columns that are not what they look like.
+        column's name (its number in an array), where the inferred kind is not the right one.
     every : {'numeric', 'ordinal', 'categorical'}, optional
-        What all columns are.
+        The kind of all columns.
     """
     columns = _columns_of(X)
     if not columns or not len(columns[0].cells):
@@ -95,9 +95,9 @@ def _columns_of(X: Any) -> list[Column]:
 
 
 def numbers_of(column: Column, levels: tuple | None) -> np.ndarray:
-    """Return the cells of a column as numbers, by these levels unless it is numeric.
+    """Return the cells of a column as numbers, coded by these levels unless it is numeric.
 
-    A level that is not among those of a categorical column gets a place of its own.
+    An unknown level of a categorical column gets a new code.
     """
     if column.kind == NUMERIC:
         return column.cells
@@ -111,7 +111,7 @@ def numbers_of(column: Column, levels: tuple | None) -> np.ndarray:
 
 
 def levels_of(column: Column) -> tuple | None:
-    """Return the levels of a column, in order where it is ordinal; None for numbers."""
+    """Return the levels of a column, in order if it is ordinal; None for numbers."""
     if column.kind == NUMERIC:
         return None
     if column.levels is not None:
@@ -129,7 +129,7 @@ def levels_of(column: Column) -> tuple | None:
 
 
 def _places(what: str, values: Iterable, levels: Sequence) -> np.ndarray:
-    """Return the place of each value among the levels, from 1."""
+    """Return the rank of each value among the levels, from 1."""
     place = {level: i for i, level in enumerate(levels, start=1)}
     if len(place) < len(levels):
         raise ValueError(f"the levels of {what} are not all different")
@@ -142,7 +142,7 @@ def _places(what: str, values: Iterable, levels: Sequence) -> np.ndarray:
 
 
 def _is_gap(value: Any) -> bool:
-    """Tell whether a cell is empty; NaN and NaT differ from themselves, and NA from everything."""
+    """Return whether a cell is missing; NaN, NaT and NA are not equal to themselves."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
@@ -167,7 +167,7 @@ def _from_frame(frame: nw.DataFrame) -> list[Column]:
 
 def _from_array(X: Any) -> list[Column]:
     table = np.asarray(X)
-    if table is not X and table.dtype.kind in "US":  # lists: numbers beside text stay numbers
+    if table is not X and table.dtype.kind in "US":  # lists: numbers next to text remain numbers
         table = np.array(X, dtype=object)
     if table.ndim != 2:
         raise ValueError(f"X must have two dimensions; got {table.ndim}")
@@ -177,14 +177,14 @@ def _from_array(X: Any) -> list[Column]:
 
 
 def _values(cells: list) -> np.ndarray:
-    """Return cells as objects, None for a gap."""
+    """Return cells as objects, None for missing ones."""
     values = np.empty(len(cells), dtype=object)
     values[:] = [None if _is_gap(cell) else cell for cell in cells]
     return values
 
 
 def _recognised(name: Any, cells: np.ndarray) -> Column:
-    """Return a column of objects: numeric when all it holds are numbers, else categorical."""
+    """Return a column of objects: numeric if all of its values are numbers, else categorical."""
     held = [cell for cell in cells if cell is not None]
     if held and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in held):
         return Column(name, NUMERIC, cells.astype(np.float64))
@@ -192,7 +192,7 @@ def _recognised(name: Any, cells: np.ndarray) -> Column:
 
 
 def _retold(column: Column, kind: Any) -> Column:
-    """Return a column as the user says that it is."""
+    """Return a column converted to the kind that the user specified."""
     cells = column.cells
     if kind == NUMERIC and column.kind != NUMERIC:
         numbers = np.empty(len(cells))

@@ -1,15 +1,15 @@
 """Dissimilarities of all pairs of rows, in tiles on threads.
 
-Every measure is a sum over the columns of ``weight * difference``, where the difference of two
+Every metric is a sum over the columns of ``weight * difference``, where the difference of two
 cells is absolute, squared, or whether they are unequal:
 
 * ``'sqeuclidean'``, ``'euclidean'``: squared differences, and the root of their sum;
 * ``'cityblock'``: absolute differences;
 * ``'correlation'``: one minus the correlation of two rows, which is half the squared distance of
-  rows that were brought to mean 0 and length 1;
+  rows standardized to mean 0 and norm 1;
 * ``'hamming'``: the share of the columns in which two rows differ;
-* ``'mixed'``: the average over the columns that both rows know of absolute differences in ranges
-  of the column (numeric and ordinal), and of inequality (categorical). J. C. Gower, A general
+* ``'mixed'``: the average, over the columns known in both rows, of absolute differences in units of
+  the column's range (numeric and ordinal), and of inequality (categorical). J. C. Gower, A general
   coefficient of similarity and some of its properties, Biometrics 27 (1971).
 """
 
@@ -26,9 +26,9 @@ from countless._threads import open_threads, steps
 from countless.dissimilarity.cells import CATEGORICAL, NUMERIC, levels_of, numbers_of, read_columns
 from countless.kernels.dissimilarity import ABSOLUTE, SQUARED, UNEQUAL, compare_rows
 
-# Rows of a tile: a row of differences stays in the nearest cache.
+# Rows of a tile: a row of differences fits the L1 cache.
 TILE = 512
-# How cells of a numeric column are compared; None is for tables of several kinds of columns.
+# How cells of a numeric column are compared; None: by the kind of each column.
 METRICS: Mapping[str, int | None] = {
     "sqeuclidean": SQUARED,
     "euclidean": SQUARED,
@@ -49,25 +49,26 @@ def dissimilarities(
     dtype: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return how different every row is from every other.
+    """Return the dissimilarities of all pairs of rows.
 
     Parameters
     ----------
     X : data frame or array-like of shape (n_rows, n_columns)
-        The rows. With ``'mixed'`` and ``'hamming'`` columns of any kind, with gaps; else numbers.
+        The rows. With ``'mixed'`` and ``'hamming'``, columns of any kind, with missing values;
+        otherwise numbers.
     Y : like X, optional
-        Other rows to compare those of X with; ranges and levels are X's.
+        Other rows to compare those of X with; ranges and levels are those of X.
     metric : {'mixed', 'hamming', 'euclidean', 'sqeuclidean', 'cityblock', 'correlation'}
-        What is measured.
+        The dissimilarity.
     weights : array-like of shape (n_columns,) or mapping, optional
-        How much each column counts; a mapping names columns, and the others count 1.
+        The weight of each column; a mapping names columns, and the others have weight 1.
     kinds : mapping, optional
         For ``'mixed'``: 'numeric', 'ordinal', 'categorical', or the levels of an ordinal column in
         order, by the column's name (its number in an array).
     dtype : {float32, float64}, optional
         Of the result; by default float32 for float32 arrays, else float64. Sums are float64.
     n_jobs : int, optional
-        Threads; they do not change the result.
+        Threads; the result does not depend on them.
 
     Returns
     -------
@@ -90,16 +91,16 @@ def dissimilarities(
 
 
 class Measure:
-    """A table in the form in which its rows are compared, and what compares them.
+    """A table encoded for comparison, and its metric.
 
     Parameters are those of `dissimilarities`.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_columns)
-        The rows of X; NaN is a gap.
+        The rows of X; NaN is a missing value.
     weights : ndarray of shape (n_columns,)
-        What each column counts.
+        The weight of each column.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Measure:
         self.values = self._finish(values, "X")
 
     def encode(self, X: Any, name: str = "X") -> np.ndarray:
-        """Return other rows in the same form."""
+        """Return other rows in the same encoding."""
         columns = self._read(X)
         if [column.name for column in columns] != self._names:
             raise ValueError(f"the columns of {name} are not those of X")
@@ -154,7 +155,7 @@ class Measure:
         return out[0]
 
     def square(self, n_jobs: int | None = None) -> np.ndarray:
-        """Return the dissimilarities of all rows with each other, a symmetric matrix."""
+        """Return the symmetric matrix of dissimilarities of all rows."""
         n = len(self.values)
         if n > TILE:
             what, size = f"the dissimilarities of n={n:,} rows", n * n * self.dtype.itemsize
@@ -180,7 +181,7 @@ class Measure:
     def between(
         self, A: np.ndarray, B: np.ndarray, n_jobs: int | None = None, first_row: int = 0
     ) -> np.ndarray:
-        """Return the dissimilarities of encoded rows with others; errors count from the first."""
+        """Return dissimilarities of encoded rows from others; errors count from ``first_row``."""
         out = np.empty((len(A), len(B)), dtype=self.dtype)
         columns, gappy = self._by_column(B)
 
@@ -225,7 +226,7 @@ class Measure:
         return values
 
     def _finish(self, values: np.ndarray, name: str) -> np.ndarray:
-        """Return rows in the form in which they are compared."""
+        """Return rows in the encoding in which they are compared."""
         values = (values - self._low) / self._range
         if self.metric == "correlation":
             values -= values.mean(axis=1, keepdims=True)
@@ -238,7 +239,7 @@ class Measure:
         return np.ascontiguousarray(values, dtype=self.dtype)
 
     def _refuse_strangers(self, out: np.ndarray, first_row: int = 0) -> None:
-        """Raise for rows that have no known cell in common, or are too far apart for a number."""
+        """Raise for rows without a common known cell, or whose dissimilarity overflows."""
         for start, stop in steps(len(out), TILE):
             wrong = ~np.isfinite(out[start:stop])
             if wrong.any():
@@ -250,7 +251,7 @@ class Measure:
 
 
 def _ranges(values: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest value and the range of each column; codes of categories stay."""
+    """Return the minimum and the range of each column; codes of categories are unchanged."""
     low, span = np.zeros(len(kinds)), np.ones(len(kinds))
     for i in np.flatnonzero(kinds != UNEQUAL):
         known = values[~np.isnan(values[:, i]), i]

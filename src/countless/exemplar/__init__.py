@@ -1,1 +1,1 @@
-"""Clusters around exemplars: affinity propagation, size priors, and iterated conditional modes."""
+"""Exemplar-based clustering: affinity propagation, size priors, and iterated conditional modes."""

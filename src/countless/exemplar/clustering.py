@@ -1,8 +1,8 @@
-"""Clusterings by exemplars: each row's exemplar, what a clustering is worth, and moves to better.
+"""Clusterings by exemplars: each row's exemplar, the objective, and local search moves.
 
-A clustering is ``choice``, the exemplar of each row. It is legal where exemplars choose themselves
-and rows have an edge to their exemplar, and worth the sum of all similarities to exemplars plus the
-weights of the prior.
+A clustering is ``choice``, the exemplar of each row. It is valid where exemplars choose themselves
+and rows have an edge to their exemplar. The objective is the sum of all similarities to exemplars
+(net similarity) plus the log weights of the prior.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from countless.kernels.exemplars import (
     sweep_rows,
 )
 
-# Gains below this share of what all similarities span are rounding.
+# Gains below this share of the range of all similarities are rounding errors.
 ROUNDING = 1e-13
 COLUMNS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Similarities with preferences, the weights of a prior, and threads to work with."""
+    """Similarities with preferences, the weights of a prior, and the thread pool."""
 
     edges: Edges
     weights: Weights
@@ -62,7 +62,7 @@ class Problem:
 
     @property
     def all_alike(self) -> bool:
-        """Whether nothing but the shifts that break ties tells one row from another."""
+        """Whether rows differ only by the perturbations that break ties."""
         preference = self.edges.value[self.edges.own]
         return (
             self.is_full
@@ -71,32 +71,32 @@ class Problem:
         )
 
     def exceeds(self, high: float, low: float) -> bool:
-        """Tell whether one similarity is higher than another by more than ties are broken by."""
+        """Return whether one similarity exceeds another by more than the tie-breaking shift."""
         limits = np.finfo(self.edges.value.dtype)
         shift = limits.eps * max(abs(low), abs(high)) + LEAST_SHIFT * limits.tiny
         return bool(high - low > 8 * shift)
 
     @cached_property
     def price(self) -> float:
-        """More than any clustering is worth beyond another."""
+        """Upper bound of the difference between the objectives of two clusterings."""
         preference = self.edges.value[self.edges.own]
         low, high = self.between
         spread = max(high, float(preference.max())) - min(low, float(preference.min()))
-        return 2.0 * self.n * spread + self.weights.spread or 1.0  # where all is equal, any will do
+        return 2.0 * self.n * spread + self.weights.spread or 1.0  # positive if all is equal
 
     @cached_property
     def finite_weights(self) -> Weights:
-        """The weights, with a price in place of minus infinity."""
+        """The weights, with a finite penalty in place of minus infinity."""
         return self.weights.bounded(self.price)
 
     @cached_property
     def rounding(self) -> float:
-        """Gains below this are rounding."""
+        """Gains below this are rounding errors."""
         return ROUNDING * self.price
 
 
 def worth(problem: Problem, choice: np.ndarray) -> float:
-    """Return the net similarity plus the prior's weights; minus infinity where it is illegal."""
+    """Return the net similarity plus the prior's log weights; minus infinity if not valid."""
     size = np.bincount(choice, minlength=problem.n)
     used = np.flatnonzero(size)
     if not np.array_equal(choice[used], used):
@@ -105,7 +105,7 @@ def worth(problem: Problem, choice: np.ndarray) -> float:
 
 
 def nearest_exemplars(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
-    """Return the most similar exemplar of each row; rows that reach none are exemplars, too."""
+    """Return the most similar exemplar of each row; rows without an edge to any become one."""
     choice = np.empty(problem.n, dtype=np.int64)
     choose_exemplars(problem.edges, exemplars, np.empty(problem.n), choice)
     return choice
@@ -118,7 +118,7 @@ def settle(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
 
 
 def group(problem: Problem, label: np.ndarray) -> tuple[Groups, int]:
-    """Return clusters with their best exemplars, and how many there are."""
+    """Return clusters with their best exemplars, and the number of clusters."""
     n = problem.n
     counts = [np.empty(n, dtype=np.int64) for _ in range(6)]
     size, exemplar, reach, head, after, before = counts
@@ -135,15 +135,15 @@ def group(problem: Problem, label: np.ndarray) -> tuple[Groups, int]:
 def improve(
     problem: Problem, label: np.ndarray, max_iter: int, on_pass: OnPass = ignore_pass
 ) -> tuple[np.ndarray, int, bool]:
-    """Move rows one by one, with the best exemplars of both clusters, while that gains.
+    """Move rows one at a time, with the best exemplars of both clusters, while the objective grows.
 
-    Each row in turn joins the cluster, or opens the one, that gains most (iterated conditional
-    modes). Clusters without an edge from all rows to one of them are taken apart first.
+    Each row in turn joins or opens the cluster that gains most (iterated conditional modes).
+    Clusters without a row that all of their rows have an edge to are dissolved first.
 
     Returns
     -------
     choice, n_iter, converged
-        The exemplar of each row, how many sweeps there were, and whether the last moved nothing.
+        The exemplar of each row, the number of sweeps, and whether the last one moved no row.
     """
     groups, n_clusters = group(problem, label)
     if (groups.exemplar[groups.label] < 0).any():
@@ -162,6 +162,6 @@ def improve(
 
 
 def _rename(label: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Return labels in which rows that are to be apart have names of their own."""
+    """Return labels in which each row marked in ``apart`` is a singleton."""
     joined = np.where(apart >= 0, len(label) + apart, label)
     return np.unique(joined, return_inverse=True)[1]

@@ -1,7 +1,7 @@
 """Affinity propagation with any prior over the sizes of clusters.
 
-It maximises ``sum_i s(i, exemplar of i) + sum over clusters of f(size)`` over legal clusterings, in
-which exemplars are their own; ``s(i, i)`` is the preference of row i. Without a prior f is 0.
+It maximizes ``sum_i s(i, exemplar of i) + sum over clusters of f(size)`` over valid clusterings, in
+which exemplars choose themselves; ``s(i, i)`` is the preference of row i. Without a prior f is 0.
 
 Frey and Dueck, *Clustering by passing messages between data points*, Science 2007; Tarlow, Zemel
 and Frey, *Flexible priors for exemplar-based clustering*, UAI 2008.
@@ -57,53 +57,54 @@ STARTS = ("one", "singletons")
 class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Clusters around exemplars, without choosing their number, with a prior over sizes.
 
-    Maximises the similarity of all rows to the exemplars of their clusters, the preferences of the
-    exemplars included, plus what the prior says of the sizes. Without a prior and where messages
-    converge, the clusters are those of `sklearn.cluster.AffinityPropagation`.
+    Maximizes the sum of the similarities of all rows to the exemplars of their clusters, with the
+    preferences of the exemplars, plus the log prior of the sizes. Without a prior and where
+    messages converge, the clusters are those of `sklearn.cluster.AffinityPropagation`.
 
     Parameters
     ----------
     prior : PartitionPrior, 'dirichlet-process', 'uniform' or None, default=None
-        Which sizes are likely, one of `countless.priors`; 'dirichlet-process' is that of
-        ``alpha=1``. Similarities and preferences are then log probabilities:
-        ``affinity='gaussian'`` makes them so.
+        The prior over cluster sizes, one of `countless.priors`; 'dirichlet-process' is that of
+        ``alpha=1``. Similarities and preferences should then be log probabilities, as with
+        ``affinity='gaussian'``.
     preference : 'auto', float, array-like of shape (n_samples,) or None, default=None
-        The similarity of a row to itself: how readily it becomes an exemplar. None is the median
-        of all similarities, and with ``affinity='gaussian'`` the log density of the row under the
+        The similarity of a row to itself: the larger, the more exemplars. None is the median of
+        all similarities, and with ``affinity='gaussian'`` the log density of the row under the
         base distribution. 'auto' takes it from the widest plateau of a path over preferences,
-        and refines the clusters there, too; it needs full similarities and no prior.
+        and also refines the clusters there; it needs full similarities and no prior.
     damping : float, optional
         The share of the old message in the new one, from 0 to below 1. The default is 0.5, and 0.7
-        with a prior. Messages that swing raise it.
+        with a prior. It is raised when messages oscillate.
     max_iter : int, default=200
         Iterations at each damping, or sweeps of ``solver='icm'``. Damping is raised at most three
         times.
     convergence_iter : int, default=15
-        Exemplars that stay the same for so many iterations are final; with a prior, unless messages
-        are on their way to change them.
+        Number of iterations without a change of the exemplars after which they are final; with a
+        prior, unless the trend of the messages is about to change them.
     affinity : {'euclidean', 'gaussian', 'precomputed'} or callable, default='euclidean'
         The similarity of rows: minus the squared distance; the log density of a normal
-        distribution around the exemplar; X itself, where ``X[i, j]`` says how well j serves i, and
-        what a sparse matrix does not store cannot be chosen; or a function of two tables that
-        returns the similarity of every row of the first to every row of the second.
+        distribution around the exemplar; X itself, where ``X[i, j]`` is the similarity of row i to
+        exemplar j, and entries that a sparse matrix does not store cannot be chosen; or a function
+        of two tables that returns the similarity of every row of the first to every row of the
+        second.
     noise_variance : float, optional
-        The variance of each column around the exemplar, for ``affinity='gaussian'``, which needs
-        it.
+        The variance of each column around the exemplar, required for ``affinity='gaussian'``.
     base_variance, base_mean : float, array-like of shape (n_features,), optional
-        Of the normal distribution that exemplars come from, for ``affinity='gaussian'``: one
-        variance and a mean for each column or for all. By default those of X.
+        Variance and mean of the normal base distribution of exemplars, for
+        ``affinity='gaussian'``: one variance, and a mean for each column or for all. By default
+        those of X.
     refine : bool, default=False
-        Without a prior: after messages have converged, go on with moves of rows and swaps of
-        exemplars, and search beyond where these end, which leads to better clusters than
-        scikit-learn's. With one, where moves of rows and joins of clusters follow anyway: begin
-        with these, from one cluster and from single rows, let messages start from what they lead
-        to, in fewer iterations, and keep the best. It does not concern ``solver='icm'``.
+        Without a prior: after messages have converged, continue with a local search by moves of
+        rows and swaps of exemplars, and restarts from perturbed optima; the objective is then
+        higher than scikit-learn's. With a prior, where moves of rows and merges of clusters follow
+        in any case: begin with these, from one cluster and from singletons, start messages from
+        the result, which takes fewer iterations, and keep the best. Ignored by ``solver='icm'``.
     solver : {'max-product', 'icm'}, default='max-product'
-        Messages, or iterated conditional modes: each row in turn goes where that gains most.
+        Message passing, or iterated conditional modes: each row in turn moves where it gains most.
     init : {'one', 'singletons'}, default='one'
         The clusters that 'icm' starts from.
     random_state : int, RandomState instance or None, default=None
-        Decides between equal similarities, and draws what 'auto' compares plateaus with.
+        Breaks ties between similarities, and seeds the null reference of 'auto'.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -118,20 +119,20 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The exemplars; None with a precomputed affinity.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     log_joint_ : float
-        What was maximised: the sum of similarities and preferences, and with a prior the log
+        The objective: the sum of similarities and preferences, and with a prior the log
         probability of the clusters and of their exemplars. It is the log joint density of clusters
         and rows where similarities are log densities.
     preference_ : float or ndarray of shape (n_samples,)
         The preferences used.
     path_ : PenaltyPath
-        The path that ``preference='auto'`` chose from; a penalty there is how far a preference is
-        below the highest similarity.
+        The path that ``preference='auto'`` chose from; a penalty there is the highest similarity
+        minus the preference.
     damping_ : float
-        The damping at the end.
+        The final damping.
     n_iter_ : int
-        Iterations or sweeps made.
+        Number of iterations or sweeps.
     converged_ : bool
-        Whether exemplars stayed the same at the end. If not, the clusters are the best legal ones
+        Whether the exemplars were constant at the end. If not, the clusters are the best valid ones
         seen, improved row by row.
     n_features_in_ : int
 
@@ -198,8 +199,8 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``affinity='precomputed'`` the similarities, of shape (n_samples, n_samples). What
-            is float32 stays so.
+            With ``affinity='precomputed'`` the similarities, of shape (n_samples, n_samples).
+            float32 is kept.
         y : ignored
 
         Returns
@@ -207,7 +208,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
+        self.__dict__.pop("path_", None)  # of a previous fit
         X = self._check_rows(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:
@@ -222,10 +223,10 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Return the cluster of the exemplar that serves each row of X best.
+        """Return the cluster of the exemplar that each row of X is most similar to.
 
-        With a prior that counts what one more row adds to the weight of a cluster's size, so that
-        of two exemplars as similar the larger cluster is taken.
+        With a prior the score includes the increment of the log weight of the cluster's size, so
+        that of two equally similar exemplars that of the larger cluster is taken.
 
         Parameters
         ----------
@@ -320,7 +321,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return without_repeats(X)
 
     def _make_edges(self, X, each: Each) -> Edges:
-        """Return the similarities of all rows; the preferences are yet to come."""
+        """Return the similarities of all rows; preferences are set later."""
         if not self._is("precomputed"):
             values = similarity_matrix(X, self._affinity(), each)
             _check_similarities(values)
@@ -330,7 +331,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return full_edges(X.T.copy(order="C"))
 
     def _resolve_preference(self, X, edges: Edges, seed: int, each: Each) -> Any:
-        """Return the preference of all rows, or one for each."""
+        """Return one preference for all rows, or one for each."""
         if is_auto(self.preference):
             self.path_, preference = preference_path(edges, seed, each)
             return preference
@@ -388,7 +389,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
 
 def _check_similarities(values: np.ndarray) -> None:
-    """Raise a ValueError that names the first pair whose similarity is no finite number."""
+    """Raise a ValueError that names the first pair whose similarity is not finite."""
     for exemplar, column in enumerate(values):
         if not np.isfinite(column.sum(dtype=np.float64)) and not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))

@@ -1,8 +1,8 @@
-"""Affinity propagation: max-product on the exemplar model, plain or with a prior over sizes.
+"""Affinity propagation: max-product message passing on the exemplar model, with any size prior.
 
 Iterations alternate between rows and columns (see `countless.kernels.messages`). Without a prior
-both kinds of messages are damped, as Frey and Dueck do; with one those of columns alone, as Tarlow,
-Zemel and Frey do. Messages that swing are damped more and more.
+both kinds of messages are damped, as in Frey and Dueck; with one only those of columns, as in
+Tarlow, Zemel and Frey. Damping is raised when messages oscillate.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ from countless.kernels.messages import (
 
 logger = logging.getLogger("countless")
 
-# Columns are shared out in so many blocks at most, each of so many edges at least; a block keeps
-# maxima of all rows, so that it has several edges for each of them.
+# Maximum number of column blocks, and minimum number of edges in each; a block stores maxima of all
+# rows, so that it must have several edges for each row.
 BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
-# Exemplars that come and go with one period over this many iterations will go on so.
+# Exemplars that repeat with one period over this many iterations are oscillating.
 WATCHED, LONGEST_PERIOD = 60, 20
-# Exemplars that do not stay the same for two iterations are looked at after so many iterations, and
-# then each time so many have passed.
+# Exemplars that changed in the last iteration are evaluated only after this many iterations, and
+# then once in every BETWEEN_LOOKS iterations.
 UNSETTLED, BETWEEN_LOOKS = 30, 4
-# The share of what clusters tell at the start: with all of it messages would seldom leave them.
+# Share of the messages implied by a starting clustering: the full ones would seldom leave it.
 START_SHARE = 0.5
-# How often damping is raised, each time half of the way to 1.
+# Maximum number of times that damping is raised, each time half of the way to 1.
 RAISES = 3
 
 
 class Found(NamedTuple):
-    """A legal clustering, and how it was found."""
+    """A valid clustering, and how it was found."""
 
     choice: np.ndarray  # (n,), the exemplar of each row
     n_iter: int
     converged: bool
-    damping: float  # the last
+    damping: float  # the final one
 
 
 class Messages:
     """The messages of all edges, and an iteration that updates them.
 
-    They start at 0, or where clusters are given in part from what the last row adds to each.
+    They start at 0 or, given a clustering, at a share of the weight that the last row of each
+    cluster adds to it.
     """
 
     def __init__(self, problem: Problem, start: np.ndarray | None = None):
@@ -82,10 +83,11 @@ class Messages:
         no_start, nowhere = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         self.rows = Rows(0.0, np.zeros(n), no_start, nowhere, np.empty(0))
         self._put_preferences()
-        self._pass(1.0)  # changes nothing: the largest similarities of each row
+        # With damping 1 no message changes: only the maxima of each row are computed.
+        self._pass(1.0)
 
     def update(self, damping: float) -> None:
-        """Take one iteration."""
+        """Make one iteration."""
         row_damping = 0.0 if len(self.sizes.weight) else damping
         self.rows = follow_rows(
             self.rows, self.maxima, row_damping, self.gap_alone, self.negligible
@@ -96,13 +98,13 @@ class Messages:
 
     @contextmanager
     def given_preferences(self) -> Iterator[None]:
-        """Put the preferences back to what was given, for as long as clusterings are compared."""
+        """Restore the given preferences while clusterings are compared."""
         self.edges.value[self.edges.own] = self.preference
         yield
         self._put_preferences()
 
     def close(self) -> None:
-        """Leave the preferences as they were."""
+        """Restore the given preferences."""
         self.edges.value[self.edges.own] = self.preference
 
     @property
@@ -131,7 +133,7 @@ class Messages:
         self.edges.value[self.edges.own] = self.preference + self.opening
 
     def _count_exemplars(self, damping: float) -> None:
-        """Update what the number of clusters says to each exemplar."""
+        """Update the messages from the factor of the number of clusters to each exemplar."""
         n = len(self.belief)
         when_on, when_off = np.empty(n), np.empty(n)
         value, table = self.belief - self.opening, _count_table(self.weights.number)
@@ -151,28 +153,30 @@ def max_product(
     start: np.ndarray | None = None,
     on_pass: OnPass = ignore_pass,
 ) -> Found:
-    """Cluster by messages; the result is legal whether they converge or not.
+    """Cluster by message passing; the result is valid whether messages converge or not.
 
     Parameters
     ----------
     problem : Problem
     damping : float
-        The share of the old message in the new one, to start with.
+        The initial share of the old message in the new one.
     max_iter : int
         Iterations at each damping.
     convergence_iter : int
-        Iterations after which exemplars that stay the same are final.
+        Number of iterations without a change of the exemplars after which they are final.
     refine : bool
-        Go on with moves where messages converged without a prior, which is done elsewhere anyway;
-        with one, move rows before, from one cluster and from single rows. Messages then start from
-        the better clusters: that saves most iterations, and they still find what moves do not.
+        Without a prior: continue with local search where messages have converged; otherwise local
+        search follows in any case. With a prior: move rows before, from one cluster and from
+        singletons. Messages then start from the better clustering: that saves most iterations,
+        and they still find clusterings that moves do not.
     start : ndarray of int, optional
-        The labels of clusters that are refined, too; they are returned if that leads higher.
+        Labels of a clustering that is refined as well, and returned if its objective is higher.
     on_pass : callable
-        Told the worth of the best clustering so far and the number of exemplars.
+        Called with the objective of the best clustering so far and the number of exemplars.
     """
     first = None
-    if refine and problem.weights.counts_sizes:  # where there are no swaps, from both ends
+    # No swaps with size weights: moves start from both extremes.
+    if refine and problem.weights.counts_sizes:
         ends = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
         first = _best(problem, [polish(problem, end) for end in ends])
     messages = Messages(problem, first)
@@ -199,7 +203,7 @@ def _best(problem: Problem, choices: list[np.ndarray]) -> np.ndarray:
 
 
 class _Watch:
-    """What the iterations have shown so far."""
+    """History of the iterations: exemplars, convergence, and the best clustering so far."""
 
     def __init__(self, problem: Problem, damping: float):
         self.problem = problem
@@ -207,16 +211,16 @@ class _Watch:
         self.converged = False
         self.n_iter = 0
         self.exemplars = np.zeros(problem.n, dtype=bool)
-        self.stays = True  # nothing is on its way to become an exemplar, or none
+        self.stays = True  # whether the extrapolated beliefs give the same exemplars
         self._belief = np.zeros(problem.n)
-        self.best = np.zeros(problem.n, dtype=np.int64)  # one cluster, until exemplars are seen
+        self.best = np.zeros(problem.n, dtype=np.int64)  # one cluster, until there are exemplars
         self.best_worth = worth(problem, self.best)
         self.unchanged = 0
         self.recent: list[int] = []
         self._seen: set[int] = set()
 
     def look(self, messages: Messages, last: bool) -> None:
-        """Take note of the exemplars after an iteration, and of what they are worth."""
+        """Record the exemplars after an iteration, and evaluate their clustering."""
         self.n_iter += 1
         exemplars = messages.belief > 0
         same = np.array_equal(exemplars, self.exemplars)
@@ -225,7 +229,7 @@ class _Watch:
         if self.problem.weights.counts_sizes:
             self.stays = np.array_equal(self._ahead(messages.belief) > 0, exemplars)
         self.recent.append(hash(exemplars.tobytes()))
-        # Early exemplars are many, change all the time, and are seldom any good.
+        # Early exemplars are many, change in every iteration, and are seldom good.
         its_turn = self.n_iter > UNSETTLED and self.n_iter % BETWEEN_LOOKS == 0
         if not exemplars.any() or not (same or its_turn or last):
             return
@@ -244,13 +248,13 @@ class _Watch:
             self.best, self.best_worth = choice, value
 
     def _ahead(self, belief: np.ndarray) -> np.ndarray:
-        """Return where beliefs are heading if each step is the damping times the one before."""
+        """Extrapolate beliefs to their limit if each step is the damping times the previous one."""
         step = belief - self._belief
         self._belief = belief.copy()
         return belief + step * self.damping / (1.0 - self.damping)
 
     def swings(self) -> bool:
-        """Tell whether exemplars come and go with a period."""
+        """Return whether exemplars oscillate with a constant period."""
         recent = self.recent[-WATCHED:]
         if len(recent) < WATCHED or self.unchanged > LONGEST_PERIOD:
             return False
@@ -258,7 +262,7 @@ class _Watch:
 
 
 def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) -> _Watch:
-    """Update messages until the exemplars stay the same, with more damping where they do not."""
+    """Update messages until the exemplars are constant; raise damping where they oscillate."""
     watch = _Watch(problem, damping)
     for raised in range(RAISES + 1):
         if raised:
@@ -279,7 +283,7 @@ def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) ->
 
 
 def size_table(weights: Weights) -> Sizes:
-    """Return what rows weigh besides the exemplar of their cluster."""
+    """Return the log weights of cluster sizes, without the exemplar."""
     if not weights.counts_sizes:
         return Sizes(np.empty(0), np.empty(0), np.empty(0))
     step = np.diff(weights.size[1:])
@@ -290,7 +294,7 @@ def size_table(weights: Weights) -> Sizes:
 
 
 def _count_table(weight: np.ndarray) -> np.ndarray:
-    """Return weights of counts with room for one below 0, and for two above all."""
+    """Return weights of counts, padded for one count below 0 and two above all."""
     return np.concatenate([[-np.inf], weight, [weight[-1]] * 2])
 
 

@@ -1,8 +1,9 @@
-"""Joining whole clusters, each pair under the best exemplar of both, while that gains.
+"""Merging whole clusters, each pair under the best exemplar of both, while the objective grows.
 
-Single rows seldom get from one good cluster to another through the worse ones between. With
-``served[a, j]`` the sum of the similarities of cluster a's rows to j, a pair of clusters is worth
-the largest ``served[a, j] + served[b, j]`` of its rows j: all pairs cost one look at that table.
+Moves of single rows seldom connect two good clusterings, since those in between are worse. With
+``served[a, j]`` the sum of the similarities of cluster a's rows to j, a pair of clusters has the
+objective ``max over its rows j of served[a, j] + served[b, j]``: one pass over that table evaluates
+all pairs.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from countless.exemplar.clustering import COLUMNS_AT_ONCE, Problem
 from countless.exemplar.weights import Weights
 from countless.kernels.exemplars import serve_clusters
 
-# Entries of the table that are held at once: more clusters than that allows are not joined.
+# Maximum entries of the table: with more clusters than that allows none are merged.
 TABLE_ENTRIES = 2**24
 
 
 def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int]:
-    """Join clusters while a pair gains; return the labels of rows, and how many pairs joined."""
+    """Merge clusters while a pair gains; return the labels of rows, and the number of merges."""
     n = problem.n
     _, label = np.unique(choice, return_inverse=True)
     if int(label.max() + 1) * n > TABLE_ENTRIES:
@@ -42,7 +43,7 @@ def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int
 
 
 def _tables(problem: Problem, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum of each cluster's similarities to each row, and how many of it have one."""
+    """Return the sum of each cluster's similarities to each row, and the number of edges summed."""
     shape = (problem.n, int(label.max()) + 1)
     served, reached = np.zeros(shape), np.zeros(shape, dtype=np.int64)
 
@@ -54,18 +55,19 @@ def _tables(problem: Problem, label: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _best_pair(served, reached, label, weights: Weights) -> tuple[tuple[int, int], float]:
-    """Return the pair of clusters that gains most by joining, and what it gains."""
+    """Return the pair of clusters that gains most by merging, and its gain."""
     size = np.bincount(label)
     order = np.argsort(label, kind="stable")
     first = np.concatenate([[0], np.cumsum(size)[:-1]])
     own = served[label, np.arange(len(label))]
     complete = (reached == size[:, None]) & (reached[label, np.arange(len(label))] == size[label])
-    under = np.where(complete, served + own, -np.inf)  # a cluster joined to that of j, under j
+    under = np.where(complete, served + own, -np.inf)  # merged with the cluster of j, under j
     joined = np.maximum.reduceat(under[:, order], first, axis=1)
     joined = np.maximum(joined, joined.T)
     alone = np.diagonal(joined) / 2 + weights.size[size]
     fewer = weights.number[len(size) - 1] - weights.number[len(size)]
-    both = np.minimum(size[:, None] + size, len(label))  # on the diagonal more than there are
+    # On the diagonal the sum may exceed the number of rows.
+    both = np.minimum(size[:, None] + size, len(label))
     gain = joined + weights.size[both] - alone[:, None] - alone + fewer
     np.fill_diagonal(gain, -np.inf)
     at = int(np.argmax(gain))

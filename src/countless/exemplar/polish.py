@@ -1,7 +1,7 @@
-"""From a legal clustering to a better one, by every move that there is.
+"""Local search from a valid clustering, with all kinds of moves.
 
-Rows move one by one and whole clusters join, or, where sizes do not count, exemplars are opened,
-closed and swapped, and all rows choose anew.
+Rows move one at a time and whole clusters are merged; where sizes do not count, exemplars are
+added, removed and swapped instead, and all rows are reassigned.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from countless.exemplar.merge import join_clusters
 from countless.kernels.swaps import swap_exemplars
 
 SWEEPS, ROUNDS = 100, 10
-# How often a summit is left at most, and by closing and opening one exemplar of how many.
+# Maximum number of restarts from a local optimum, and one in how many exemplars is replaced.
 KICKS, EXEMPLARS_A_CHANGE = 20, 50
 
 
 def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
-    """Return the exemplar of each row where no move gains, from labels or exemplars of rows."""
+    """Return a locally optimal exemplar of each row, from labels or exemplars of rows."""
     choice, _, _ = improve(problem, label, SWEEPS)
     if problem.is_full and problem.weights.is_flat:
         return swap(problem, choice)
@@ -33,9 +33,9 @@ def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
 
 
 def part_alike(problem: Problem) -> np.ndarray:
-    """Return the exemplars where all rows are alike: one for all, or each its own.
+    """Return the exemplars where all rows are equal: one cluster, or singletons.
 
-    A prior may want sizes in between, which moves find from either end.
+    With a size prior other sizes may be optimal, which moves find from either extreme.
     """
     n = problem.n
     one, own = np.zeros(n, dtype=np.int64), np.arange(n)
@@ -46,7 +46,7 @@ def part_alike(problem: Problem) -> np.ndarray:
 
 
 def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
-    """Open, close and swap exemplars until nothing gains; the weights must be flat."""
+    """Add, remove and swap exemplars until none gains; requires flat weights."""
     edges = problem.edges
     is_open = np.zeros(problem.n, dtype=bool)
     is_open[exemplars] = True
@@ -56,10 +56,10 @@ def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
 
 
 def search(problem: Problem, choice: np.ndarray) -> np.ndarray:
-    """Go on from where nothing gains: change a few exemplars at random, swap, and keep the best.
+    """Iterated local search: replace a few exemplars at random, swap, and keep the best.
 
-    That is done no more often than there are exemplars, since few leave little to find. It is for
-    full similarities and flat weights; others are returned as they are.
+    The number of restarts is at most the number of exemplars, since few exemplars leave little to
+    find. It requires full similarities and flat weights; otherwise the choice is returned as it is.
     """
     if not (problem.is_full and problem.weights.is_flat):
         return choice

@@ -1,11 +1,11 @@
-"""Preferences: how readily each row becomes an exemplar.
+"""Preferences: the similarities of rows to themselves, which control the number of exemplars.
 
-The one that is read from the data comes from a path over preferences. With D(i, j) the highest
-similarity less that of i and j, and p the highest less the preference, the net similarity is a
-constant less ``sum_i D(i, exemplar of i) + p * n_clusters``. Where D is a squared distance that is
-the objective of DP-means with exemplars in place of means, which are close to each other in
-clusters of more than a few rows. So the path over penalties of `countless.hard.kernel`, which needs
-nothing but inner products, is one over preferences.
+The automatic preference comes from a path over preferences. With D(i, j) the highest similarity
+minus that of i and j, and p the highest minus the preference, the net similarity is a constant
+minus ``sum_i D(i, exemplar of i) + p * n_clusters``. If D is a squared distance this is the
+objective of DP-means with exemplars in place of means, which are close to each other in clusters of
+more than a few rows. So the path over penalties of `countless.hard.kernel`, which needs only inner
+products, is a path over preferences.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from countless.kernels.edges import Edges
 
 
 def preference_path(edges: Edges, seed: int, each: Each) -> tuple[PenaltyPath, float]:
-    """Return the path over penalties, and the preference that stands for the chosen one.
+    """Return the path over penalties, and the preference that corresponds to the chosen penalty.
 
     Parameters
     ----------
     edges : Edges
-        Full similarities; the preferences among them do not matter.
+        Full similarities; their preferences are ignored.
     seed : int
-        Draws the structureless data that plateaus are judged by.
+        Seed of the null reference that plateaus are compared with.
     each : callable
         Calls a function for every item, on threads.
     """
@@ -62,7 +62,7 @@ def median_similarity(edges: Edges) -> float:
 
 
 def as_numbers(name: str, given: Any) -> np.ndarray:
-    """Return a parameter as an array of numbers, or say which is none."""
+    """Return a parameter as an array of numbers, or raise an error that names the invalid one."""
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -70,7 +70,7 @@ def as_numbers(name: str, given: Any) -> np.ndarray:
 
 
 def check_preference(given: Any, n: int) -> Any:
-    """Return a preference for all of n rows, or one for each, or say what is wrong with it."""
+    """Return one preference for all of n rows, or one for each; raise an error if invalid."""
     preference = as_numbers("preference", given)
     if preference.shape not in ((), (n,)):
         raise ValueError(

@@ -16,12 +16,12 @@ from countless.kernels.edges import Edges, break_ties
 
 # Entries of a similarity matrix that a thread computes at a time.
 TILE_ENTRIES = 2**16
-# Rows enough to make a call of a function worth its preparation.
+# Minimum number of rows in a call, so that its overhead is negligible.
 LEAST_ROWS = 16
-# What equal similarities are shifted by, in least numbers of their type; see `prepare`.
+# Absolute part of the shift that breaks ties, in smallest normal numbers of the type.
 LEAST_SHIFT = 100
 SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
-# What a full matrix leaves empty, in the types of a sparse one, so that kernels compile once.
+# Empty arrays of a full matrix, of the types of a sparse one, so that kernels compile once.
 SHORT, LONG = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
 
 Affinity = Callable[[Any, Any], np.ndarray]
@@ -53,7 +53,7 @@ def gaussian_affinity(noise_variance: float) -> Affinity:
 
 
 def similarities(affinity: Affinity, A: Any, B: Any) -> np.ndarray:
-    """Return how well every row of B serves every row of A, or say what is no similarity."""
+    """Return the similarity of every row of A to every row of B as its exemplar, validated."""
     found = np.asarray(affinity(A, B))
     shape = (A.shape[0], B.shape[0])
     if found.shape != shape or found.dtype.kind not in "fiub":
@@ -118,9 +118,9 @@ def _starts(sorted_or_not: np.ndarray, n: int) -> np.ndarray:
 
 
 def prepare(edges: Edges, preference: np.ndarray, seed: int, each: Each) -> None:
-    """Put preferences on the edges of rows to themselves, and shift all by a rounding.
+    """Store preferences on the self-edges of rows, and break ties by shifts of rounding size.
 
-    Equal similarities make messages swing for ever; a shift far below what matters ends that.
+    Equal similarities make messages oscillate; a negligible shift prevents that.
     """
     edges.value[edges.own] = preference
     limits = np.finfo(edges.value.dtype)

@@ -1,9 +1,9 @@
-"""What a prior says of clusters with exemplars: a weight of sizes, and one of their number.
+"""Log weights of a partition prior in the exemplar model: of cluster sizes, and of their number.
 
-The exemplar is any row of its cluster with the same probability, so that a cluster of s rows weighs
+The exemplar is uniform over the rows of its cluster, so that a cluster of s rows has the log weight
 ``log f(s) - log s``: for a Dirichlet process ``log Gamma(s) - log s`` (Tarlow, Zemel and Frey 2008,
-section 3). Where opening a cluster weighs the same however many there are, that belongs to the
-preference of its exemplar; else it is a factor of its own, which sees the number of exemplars.
+section 3). If the weight of a new cluster does not depend on the number of clusters, it is added to
+the preference of its exemplar; otherwise it is a separate factor of the number of exemplars.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Weights(NamedTuple):
 
     size: np.ndarray  # (n + 1,), 0 at 0
     number: np.ndarray  # (n + 1,), 0 at 0
-    constant: float  # what makes the probabilities of all partitions sum to 1
+    constant: float  # log normalizing constant over all partitions
 
     @property
     def counts_sizes(self) -> bool:
@@ -30,18 +30,18 @@ class Weights(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether there is nothing but similarities to weigh."""
+        """Whether the objective consists of similarities only."""
         return not self.counts_sizes and not self.number.any()
 
     @property
     def opens_alike(self) -> bool:
-        """Whether each cluster adds the same to the weight of their number."""
+        """Whether each cluster adds the same log weight, whatever their number."""
         step = np.diff(self.number)
         return bool(np.allclose(step, step[0], rtol=1e-12, atol=1e-12))
 
     @property
     def spread(self) -> float:
-        """How far apart finite weights are."""
+        """Range of the finite weights."""
         finite = [part[np.isfinite(part)] for part in (self.size, self.number)]
         return float(sum(np.ptp(part) for part in finite))
 
@@ -50,7 +50,7 @@ class Weights(NamedTuple):
         return float(self.size[sizes].sum() + self.number[len(sizes)] + self.constant)
 
     def bounded(self, price: float) -> Weights:
-        """Return the same with a price for each row or cluster too many, in place of infinity."""
+        """Return the weights with a finite price for each excess row or cluster."""
         return Weights(_bounded(self.size, price), _bounded(self.number, price), self.constant)
 
 
@@ -61,7 +61,7 @@ def _bounded(weight: np.ndarray, price: float) -> np.ndarray:
 
 
 def check_prior(prior: Any) -> PartitionPrior | None:
-    """Return a prior, or say what can be one."""
+    """Return a prior, or raise an error that says what is accepted."""
     if prior is None or isinstance(prior, PartitionPrior):
         return prior
     if isinstance(prior, str) and prior in NAMED:
@@ -71,7 +71,7 @@ def check_prior(prior: Any) -> PartitionPrior | None:
 
 
 def weights_of(prior: PartitionPrior | None, n: int) -> Weights:
-    """Return what a prior says of partitions of n rows, and of one exemplar in each cluster.
+    """Return the log weights of a prior for n rows, with one exemplar in each cluster.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures cut into segments, with scikit-image: ``pip install 'countless[image]'``."""
+"""Image segmentation, with scikit-image: ``pip install 'countless[image]'``."""
 
 from .picture import read_picture
 from .scores import Scores, compare

@@ -1,14 +1,14 @@
-"""Segments drawn: their outlines on the picture, and the picture in their mean colours."""
+"""Drawings of segments: their outlines on the image, and the image in their mean colours."""
 
 import numpy as np
 
 OUTLINE = (1.0, 0.85, 0.0)
 SHADOW = (0.0, 0.0, 0.0)
-PIXELS_A_LINE = 400  # the length of a side for which an outline is a pixel wider
+PIXELS_A_LINE = 400  # side length for which an outline is one pixel wider
 
 
 def draw_outlines(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return a picture with the outlines of its segments, yellow in black.
+    """Return an image with the outlines of its segments, yellow in black.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Normalised cuts by scikit-image, as an estimator beside the others."""
+"""Normalized cuts of scikit-image as an estimator."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from ..hard.parameters import check_counts, is_number
 
 
 class NormalizedCut(ClusterMixin, BaseEstimator):
-    """Cut a graph in two, and the parts again, as long as a cut is below a threshold.
+    """Recursively bisect a graph as long as the normalized cut is below a threshold.
 
     Parameters
     ----------
     threshold : float, default=0.2
-        The normalised cut above which a part is left whole.
+        The normalized cut above which a part is not divided.
     n_cuts : int, default=10
-        How many places along an eigenvector are tried.
+        Number of thresholds of an eigenvector that are tried.
     random_state : int, RandomState instance or None, default=None
-        Where the search for eigenvectors starts.
+        Seeds the eigenvector solver.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class NormalizedCut(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "NormalizedCut":
-        """Cluster the nodes of a graph, given as a symmetric matrix of links."""
+        """Cluster the nodes of a graph, given as a symmetric matrix of edge weights."""
         import networkx as nx
         from skimage.graph import cut_normalized
 

@@ -1,4 +1,4 @@
-"""Pictures: read from files into colours from 0 to 1, made smaller, and written as PNG."""
+"""Images: read from files as colours from 0 to 1, downsampled, and written as PNG."""
 
 import hashlib
 import io
@@ -10,25 +10,25 @@ import numpy as np
 
 from ..io.errors import InputError
 
-# Larger pictures are made smaller before they are cut: segments are found at a size at which a
-# person takes in the whole, and drawn at the size that was given.
+# Larger images are downsampled before segmentation, to a size at which a person takes in the whole;
+# segments are drawn at the original size.
 WORKING_PIXELS = 640 * 480
 
 
 def need_scikit_image() -> None:
-    """Say which extra to install, before anything else is done."""
+    """Raise an error that names the extra to install, if it is missing."""
     if find_spec("skimage") is None:
         raise ImportError("pictures need scikit-image: pip install 'countless[image]'")
 
 
 def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
-    """Read a picture from a file, turned as the camera was held.
+    """Read an image from a file, with its EXIF orientation applied.
 
     Parameters
     ----------
     path : path
-        Any format that Pillow reads. Of several frames the first counts, and what is transparent
-        becomes white.
+        Any format that Pillow reads. Of several frames the first is used, and transparent pixels
+        become white.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
             image = _colors(ImageOps.exif_transpose(file))
     except UnidentifiedImageError as error:
         raise InputError(f"{path} is no picture in a format that Pillow knows") from error
-    # Pillow has several errors for what is damaged.
+    # Pillow raises various errors for damaged files.
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return image, hashlib.sha256(content).hexdigest()
@@ -67,7 +67,7 @@ def read_picture(path: str | Path) -> tuple[np.ndarray, str]:
 def _colors(file: Any) -> np.ndarray:
     from PIL import Image
 
-    if file.mode.startswith(("I", "F")):  # grey of more than 8 bits, which Pillow would clip
+    if file.mode.startswith(("I", "F")):  # grey levels of more than 8 bits, which Pillow would clip
         grey = np.asarray(file, dtype=np.float64)
         most = 65535.0 if file.mode.startswith("I") and grey.max() <= 65535 else grey.max()
         grey = np.clip(grey / (most if most > 0 else 1.0), 0.0, 1.0)
@@ -79,7 +79,7 @@ def _colors(file: Any) -> np.ndarray:
 
 
 def check_picture(image: Any) -> np.ndarray:
-    """Return a picture as red, green and blue from 0 to 1, or say what is wrong with it.
+    """Return an image as red, green and blue from 0 to 1, or raise an error if it is invalid.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def check_picture(image: Any) -> np.ndarray:
     if array.dtype.kind in "iu":
         array = array / _most(array)
     array = array.astype(np.float64, copy=False)
-    bad = ~((array >= 0) & (array <= 1)).all(axis=2)  # NaN, too
+    bad = ~((array >= 0) & (array <= 1)).all(axis=2)  # also NaN
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
         raise ValueError(
@@ -110,7 +110,7 @@ def check_picture(image: Any) -> np.ndarray:
 
 
 def _most(levels: np.ndarray) -> float:
-    """Return what white is among whole numbers: by the type of 8 or 16 bits, else by the values."""
+    """Return the integer value of white: by the type of 8 or 16 bits, else by the values."""
     if levels.dtype in (np.uint8, np.uint16):
         return float(np.iinfo(levels.dtype).max)
     highest = int(levels.max())
@@ -121,7 +121,7 @@ def _most(levels: np.ndarray) -> float:
 
 
 def working_copy(image: np.ndarray) -> np.ndarray:
-    """Return a picture of at most WORKING_PIXELS pixels.
+    """Return an image of at most WORKING_PIXELS pixels.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def working_copy(image: np.ndarray) -> np.ndarray:
 
 
 def at_size(labels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return a label map at another size: each pixel has the label of the nearest.
+    """Resize a label map by nearest-neighbor interpolation.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def at_size(labels: np.ndarray, height: int, width: int) -> np.ndarray:
     [[0, 0, 1, 1], [0, 0, 1, 1]]
     """
     rows, columns = (
-        (2 * np.arange(size) + 1) * given // (2 * size)  # where the middle of a pixel falls
+        (2 * np.arange(size) + 1) * given // (2 * size)  # the source index of a pixel's center
         for size, given in zip((height, width), labels.shape, strict=True)
     )
     return labels[rows[:, None], columns]

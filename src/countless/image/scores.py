@@ -1,4 +1,4 @@
-"""How well a segmentation agrees with those that people drew."""
+"""Agreement of a segmentation with human segmentations."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from ..metrics import adjusted_rand_score, rand_score, variation_of_information
 
 
 class Scores(NamedTuple):
-    """Agreement with each person's segmentation of the same picture, and the mean over people."""
+    """Agreement with each human segmentation of the same image, and the mean over people."""
 
     n_segments: list[int]  # of each person
     rand: list[float]
@@ -21,7 +21,7 @@ class Scores(NamedTuple):
 
 
 def compare(labels: np.ndarray, truths: Sequence[np.ndarray]) -> Scores:
-    """Compare a label map with those of one or more people.
+    """Compare a label map with one or more human segmentations.
 
     The probabilistic Rand index is the share of pairs of pixels on which the segmentation agrees
     with a person drawn at random, so it is the mean of the Rand indices.
@@ -31,7 +31,7 @@ def compare(labels: np.ndarray, truths: Sequence[np.ndarray]) -> Scores:
     labels : ndarray of shape (height, width)
         The segment of each pixel.
     truths : sequence of ndarray of shape (height, width)
-        What each person drew.
+        The label map of each person.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Cutting a picture into segments without saying how many: patches, similarities, clusters.
+"""Image segmentation without a given number of segments: superpixels, similarities, clusters.
 
 The steps are those of section 6.2 of Tarlow, Zemel and Frey, *Flexible priors for exemplar-based
-clustering*, UAI 2008; `GraphDPMeans` and scikit-image's normalised cuts take the same similarities
-as the links of a graph, ``exp(scale * s)``.
+clustering*, UAI 2008; `GraphDPMeans` and scikit-image's normalized cuts take the same similarities
+as the edge weights of a graph, ``exp(scale * s)``.
 """
 
 from collections.abc import Mapping
@@ -30,39 +30,39 @@ PRIORS: Mapping[str, PartitionPrior | None] = {
     "none": None,
 }
 
-# What similarities are multiplied by, and the similarity that an exemplar costs, a patch. They were
-# chosen once, on the eight photographs of the guide, and hold for every picture.
+# The scale of similarities, and the similarity per patch that an exemplar costs. They were chosen
+# once, on the eight photographs of the guide, and are used for every image.
 SCALE = {"affinity": 5.0, "affinity without a prior": 1.0, "graph": 3.0, "ncut": 3.0}
 PRICE, PRICE_WITHOUT_PRIOR = 0.016, 0.07
-# Patches of an even sky are all alike: lighter messages swing, and heavy ones take long to move.
+# In uniform regions patches are equal: with less damping messages oscillate, more is slow.
 DAMPING, DAMPING_WITHOUT_PRIOR = 0.95, 0.9
 DECIMALS = 6  # of similarities
-PENALTY = -0.5  # of one more cluster, in normalised cuts
+PENALTY = -0.5  # of one more cluster, in normalized cuts
 
 
 class Segmentation(NamedTuple):
-    """A picture in segments."""
+    """A segmented image."""
 
     labels: np.ndarray  # (height, width), int32, numbered by first appearance
     n_segments: int
     patches: Superpixels
-    estimator: Any  # what clustered the patches, fitted
-    scale: float  # what their similarities were multiplied by
+    estimator: Any  # the fitted estimator of the patches
+    scale: float  # the factor of their similarities
 
 
 class Method(NamedTuple):
-    """An estimator, and what it is given: similarities times a scale, or links made of them."""
+    """An estimator and its input: scaled similarities, or edge weights computed from them."""
 
     estimator: Any
     scale: float
     takes_links: bool
 
     def matrix(self, similarities: np.ndarray) -> np.ndarray | sp.csr_array:
-        """Return what the estimator is fitted to."""
+        """Return the input of the estimator."""
         scaled = self.scale * similarities
         if self.takes_links:
             return links(scaled)
-        # Patches that differ by a rounding are alike.
+        # Rounded, so that patches that differ only by rounding errors are equal.
         return np.round(scaled, DECIMALS).astype(np.float32)
 
 
@@ -78,28 +78,28 @@ def segment(
     settings: Mapping[str, Any] | None = None,
     random_state: int = 0,
 ) -> Segmentation:
-    """Cut a picture into segments.
+    """Segment an image.
 
     Parameters
     ----------
     image : array-like of shape (height, width) or (height, width, 3)
-        Grey levels, or red, green and blue: whole numbers of 8 or 16 bits, or from 0 to 1.
+        Grey levels, or red, green and blue: integers of 8 or 16 bits, or values from 0 to 1.
     method : {'affinity', 'graph', 'ncut'}, default='affinity'
-        Affinity propagation, `GraphDPMeans`, or normalised cuts of scikit-image.
+        Affinity propagation, `GraphDPMeans`, or normalized cuts of scikit-image.
     prior : {'dp', 'pitman-yor', 'none'}, prior of `countless.priors` or None, default='dp'
-        Which sizes of segments are likely, for 'affinity'.
+        The prior over segment sizes, for 'affinity'.
     n_superpixels : int, default=250
-        Into about how many patches the picture is cut first; at most one for each pixel.
+        Approximate number of superpixels (patches); at most one for each pixel.
     scale : float, optional
-        How strongly the picture speaks: similarities are multiplied by it. The higher, the more
-        segments. By default 5 with a prior, and 3 for 'graph' and 'ncut'; without a prior it
-        changes nothing, since what an exemplar costs is multiplied, too.
+        The factor of the similarities: the higher, the more segments. By default 5 with a prior,
+        and 3 for 'graph' and 'ncut'; without a prior it has no effect, since the cost of an
+        exemplar is scaled as well.
     color_weight, edge_weight : float, default=10.0, 4.0
-        What colours and edges add to similarities.
+        Weights of colours and edges in the similarities.
     settings : mapping, optional
         Other parameters of the estimator.
     random_state : int, default=0
-        Decides between patches that are alike.
+        Breaks ties between equal patches.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def segment(
 
 
 def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
-    """Cut a picture into patches; one that is large is made smaller first."""
+    """Divide an image into superpixels; a large one is downsampled first."""
     need_scikit_image()
     image = working_copy(check_picture(image))
     whole = isinstance(n_superpixels, int | np.integer) and not isinstance(n_superpixels, bool)
@@ -134,7 +134,7 @@ def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
 
 
 def spread(patches: Superpixels, labels: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the label map of a whole picture, numbered by first appearance."""
+    """Return the label map of a whole image, numbered by first appearance."""
     whole = at_size(labels[patches.labels], height, width)
     return number_by_appearance(whole.ravel())[1].reshape(whole.shape)
 
@@ -142,7 +142,7 @@ def spread(patches: Superpixels, labels: np.ndarray, height: int, width: int) ->
 def check_weights(
     color_weight: Any = COLOR_WEIGHT, edge_weight: Any = EDGE_WEIGHT
 ) -> dict[str, float]:
-    """Return the weights of colours and edges, or say which cannot be one."""
+    """Return the weights of colours and edges, or raise an error that names the invalid one."""
     weights = {"color_weight": color_weight, "edge_weight": edge_weight}
     for name, weight in weights.items():
         if not _is_number(weight) or weight < 0:
@@ -158,7 +158,7 @@ def make_method(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Method:
-    """Return a method by its name, with defaults that fit so many patches.
+    """Return a method by its name, with defaults for this number of patches.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def make_method(
 
 
 def check_prior(prior: Any) -> PartitionPrior | None:
-    """Return a prior by its name, or as it is."""
+    """Return a prior by its name, or unchanged."""
     if prior is None or isinstance(prior, PartitionPrior):
         return prior
     if not isinstance(prior, str) or prior not in PRIORS:

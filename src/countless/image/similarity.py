@@ -1,8 +1,8 @@
-"""How alike two patches of a picture are: their colours, and the edges that lie between them.
+"""Similarities of image patches: their colours, and the edges between them.
 
 Section 6.2 of Tarlow, Zemel and Frey, *Flexible priors for exemplar-based clustering*, UAI 2008:
 ``s(i, j) = -color_weight |R_i - R_j|^2 - edge_weight path(i, j)``. ``R`` is the mean colour of a
-patch, and ``path`` the least sum of edges on any way from one to the other over patches that touch.
+patch, and ``path`` the shortest path length over adjacent patches, in units of edge strength.
 """
 
 import numpy as np
@@ -11,16 +11,16 @@ from scipy.sparse.csgraph import shortest_path
 
 from .superpixels import Superpixels
 
-# So that both parts count in photographs.
+# Balances both terms in photographs.
 COLOR_WEIGHT, EDGE_WEIGHT = 10.0, 4.0
-# The change of colour, in units of CIELAB a pixel, at which an edge is likely: 1 - 1/e.
+# The colour gradient, in units of CIELAB per pixel, of edge probability 1 - 1/e.
 EDGE_CONTRAST = 14.0
-EDGE_WIDTH = 1.5  # pixels over which colours are smoothed before edges are looked for
+EDGE_WIDTH = 1.5  # standard deviation in pixels of the smoothing before edge detection
 WEAKEST_LINK = 1e-3
 
 
 def edge_map(image: np.ndarray) -> np.ndarray:
-    """Tell for each pixel how likely an edge runs through it, from 0 to 1.
+    """Return the probability of an edge at each pixel, from 0 to 1.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def edge_map(image: np.ndarray) -> np.ndarray:
 def similarity(
     patches: Superpixels, *, color_weight: float = COLOR_WEIGHT, edge_weight: float = EDGE_WEIGHT
 ) -> np.ndarray:
-    """Return the similarity of every two patches: 0 on the diagonal, and else negative.
+    """Return the similarity of every pair of patches: 0 on the diagonal, otherwise negative.
 
     Examples
     --------
@@ -68,8 +68,8 @@ def color_distances(patches: Superpixels) -> np.ndarray:
 
 
 def edge_distances(patches: Superpixels) -> np.ndarray:
-    """Return the least sums of edges on any way between two patches."""
-    # A sparse matrix cannot hold a step of 0 as a link.
+    """Return the shortest path lengths between patches, in units of edge strength."""
+    # A sparse matrix cannot store an edge of length 0.
     steps = np.maximum(patches.edge, np.finfo(float).tiny)
     one, other = patches.pairs.T
     graph = sp.csr_array((steps, (one, other)), shape=(patches.n, patches.n))
@@ -77,7 +77,7 @@ def edge_distances(patches: Superpixels) -> np.ndarray:
 
 
 def links(similarities: np.ndarray) -> sp.csr_array:
-    """Return similarities as the links of a graph, ``exp(s)``; the weakest are left out.
+    """Return similarities as edge weights of a graph, ``exp(s)``; the smallest are left out.
 
     Examples
     --------

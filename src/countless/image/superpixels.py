@@ -1,7 +1,7 @@
-"""Superpixels: some hundreds of even patches in place of a picture's pixels, and which touch.
+"""Superpixels: some hundreds of uniform patches in place of pixels, and their adjacency.
 
-Patches come from SLIC of scikit-image. Two patches touch where a pixel of one lies beside or above
-a pixel of the other; how clear the edge between them is, is read at these pixels.
+Patches come from SLIC of scikit-image. Two patches are adjacent where a pixel of one lies next to
+or above a pixel of the other; the strength of the edge between them is measured at these pixels.
 """
 
 from typing import NamedTuple
@@ -11,17 +11,17 @@ import numpy as np
 from .._labels import number_by_appearance
 from .draw import mean_colors
 
-# Patches follow edges the more closely the lower it is, and are rounder the higher.
+# SLIC's compactness: the lower, the closer patches follow edges; the higher, the rounder.
 COMPACTNESS = 10.0
 
 
 class Superpixels(NamedTuple):
-    """A picture as patches, and the borders between them."""
+    """An image as patches, and the borders between them."""
 
     labels: np.ndarray  # (height, width), int32, the patch of each pixel
     colors: np.ndarray  # (n, 3), the mean colour of each patch
-    pairs: np.ndarray  # (n_pairs, 2), patches that touch, the lower number first
-    edge: np.ndarray  # (n_pairs,), the mean of the edge map where they touch
+    pairs: np.ndarray  # (n_pairs, 2), adjacent patches, the lower number first
+    edge: np.ndarray  # (n_pairs,), the mean of the edge map along their border
 
     @property
     def n(self) -> int:
@@ -30,16 +30,16 @@ class Superpixels(NamedTuple):
 
 
 def superpixels(image: np.ndarray, edges: np.ndarray, n_superpixels: int) -> Superpixels:
-    """Cut a picture into about so many patches.
+    """Divide an image into about ``n_superpixels`` patches.
 
     Parameters
     ----------
     image : ndarray of shape (height, width, 3)
         Red, green and blue from 0 to 1.
     edges : ndarray of shape (height, width)
-        How clear an edge there is at each pixel.
+        Edge strength at each pixel.
     n_superpixels : int
-        Patches that are wanted; SLIC gives about as many.
+        Requested number of patches; SLIC gives about as many.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def superpixels(image: np.ndarray, edges: np.ndarray, n_superpixels: int) -> Sup
 
 
 def _borders(labels: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the patches that touch, and how clear the edge between them is."""
+    """Find adjacent patches, and the strength of the edge between them."""
     beside = ((slice(None), slice(None, -1)), (slice(None), slice(1, None)))
     above = ((slice(None, -1), slice(None)), (slice(1, None), slice(None)))
     ends, values = [], []

@@ -1,4 +1,4 @@
-"""Segmentations that people drew, read from files: .npy, .npz, .png and BSDS's .mat."""
+"""Human segmentations, read from files: .npy, .npz, .png and BSDS's .mat."""
 
 import io
 import zipfile
@@ -20,8 +20,8 @@ def read_truth(path: str | Path) -> list[np.ndarray]:
     Parameters
     ----------
     path : path
-        ``.npy``: a map, or several in an array of three dimensions. ``.npz``: every array of whole
-        numbers in two dimensions. ``.png``: grey levels or colours are labels. ``.mat``: the
+        ``.npy``: a map, or several in an array of three dimensions. ``.npz``: every array of
+        integers in two dimensions. ``.png``: grey levels or colours are labels. ``.mat``: the
         format of the Berkeley segmentation data set, ``groundTruth{k}.Segmentation``.
 
     Returns
@@ -46,7 +46,7 @@ def read_truth(path: str | Path) -> list[np.ndarray]:
     read = {".npy": _npy, ".npz": _npz, ".png": _png, ".mat": _mat}[path.suffix.lower()]
     try:
         maps = read(content)
-    # Every library has its own errors for what it does not expect in a file.
+    # Every library raises its own errors for invalid files.
     except (ValueError, LookupError, TypeError, AttributeError, OSError, SyntaxError) as error:
         raise InputError(f"{path} holds no ground truth: {error}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:

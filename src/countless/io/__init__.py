@@ -1,1 +1,1 @@
-"""Tables in, labels and models out: what the command reads and writes."""
+"""Input and output of the command: tables, labels and model files."""

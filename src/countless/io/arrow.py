@@ -1,7 +1,7 @@
-"""Text and Parquet tables through pyarrow, turned into columns of numbers and words.
+"""Text and Parquet tables through pyarrow, converted to columns of numbers and text.
 
-A text table is parsed as one block, so that the type of a column is decided by all of its rows
-and not by the first ones.
+A text table is parsed as one block, so that the type of a column is inferred from all of its rows
+and not from the first ones.
 """
 
 import io
@@ -53,7 +53,7 @@ def read_text(
             convert_options=csv.ConvertOptions(
                 null_values=list(GAP_WORDS),
                 strings_can_be_null=True,
-                # No word is a truth value: 'true' stays the text it is, today and at predict.
+                # No text is parsed as Boolean: 'true' is text, at fit and at predict.
                 true_values=[],
                 false_values=[],
                 decimal_point=decimal,
@@ -88,7 +88,7 @@ def read_parquet(file: io.BufferedIOBase, name: str, *, as_text: Set[str]) -> Co
 
 @contextmanager
 def one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
-    """Turn what pyarrow says of a table into one line."""
+    """Convert pyarrow's errors about a table to one line."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ def one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
 
 
 def check_text(text: bytes, name: str) -> None:
-    """Refuse what is not a table in UTF-8 text.
+    """Reject input that is not UTF-8 text.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def check_text(text: bytes, name: str) -> None:
 
 
 def check_delimiter(text: bytes, name: str, delimiter: str) -> None:
-    """Refuse a first line that another delimiter than the assumed one would split.
+    """Reject a first line that another common delimiter would split.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def check_delimiter(text: bytes, name: str, delimiter: str) -> None:
 
 
 def _check_header(names: list[str], name: str) -> None:
-    # Whole numbers are common column names (years, positions); fractions are data.
+    # Integers are common column names (years, positions); fractions are data.
     if names and all(_is_number(label) for label in names) and any("." in n for n in names):
         raise InputError(f"{name}: the first line holds data, not column names; say --no-header")
 
@@ -145,7 +145,7 @@ def _is_number(text: str) -> bool:
 
 
 def columns_of(table: Any, names: list[str], source: str, as_text: Set[str]) -> Columns:
-    """Turn a pyarrow table into columns of numbers and words.
+    """Convert a pyarrow table to columns of numbers and text.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def columns_of(table: Any, names: list[str], source: str, as_text: Set[str]) -> 
 
 
 def _column(chunks: Any, name: str, as_text: bool) -> Column:
-    """Turn a pyarrow column into numbers or words, whichever holds it."""
+    """Convert a pyarrow column to numbers or text, by its type."""
     types = pa.types
     if as_text and types.is_integer(chunks.type):
         chunks = chunks.cast(pa.string())  # exact, where a float would round long identifiers

@@ -1,4 +1,4 @@
-"""What each column of a table is, and whether it takes part in the clustering."""
+"""The kind of each column of a table, and whether it is used in the clustering."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -16,12 +16,12 @@ NEARLY_ALL = 0.9
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})*(\.\d+)?\s*")
-_EXACT = 2.0**53  # beyond it neighbouring whole numbers are one float
+_EXACT = 2.0**53  # beyond it adjacent integers are the same float
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What the user says about the columns; no ``columns`` means all of them.
+    """The roles of columns given by the user; no ``columns`` means all of them.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Roles:
     group: str | None = None
 
     def set_aside(self) -> dict[str, str]:
-        """Return the columns that have another part to play, and the option that said so."""
+        """Return the columns with another role, and the option that gave it."""
         aside = dict.fromkeys(self.exclude, "--exclude")
         for option in ("id", "weight", "compare", "group"):
             if name := getattr(self, option):
@@ -47,7 +47,7 @@ class Roles:
 
 
 class ColumnFacts(NamedTuple):
-    """One column: what it is, how many gaps it has, and why it is left out, if it is."""
+    """One column: its kind, its number of missing values, and why it is left out, if it is."""
 
     name: str
     kind: str
@@ -57,12 +57,12 @@ class ColumnFacts(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Whether the column takes part in the clustering."""
+        """Whether the column is used in the clustering."""
         return self.left_out is None
 
 
 def named_columns(table: Table, given: Iterable[str]) -> tuple[str, ...]:
-    """Turn what was typed into column names: each is a name, or names separated by commas.
+    """Resolve command-line values to column names: each is a name, or a comma-separated list.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def named_columns(table: Table, given: Iterable[str]) -> tuple[str, ...]:
 
 
 def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
-    """Say what each column is and whether it is used.
+    """Determine the kind of each column and whether it is used.
 
     Parameters
     ----------
     table : Table
         The data.
     roles : Roles
-        What the user said about the columns, in names the table has.
+        The roles given by the user, with names of the table.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
     Raises
     ------
     InputError
-        When a column asked for by name cannot be used, or no column is left.
+        If a column named by the user cannot be used, or no column is left.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def choose_columns(
     source: str,
     check: Callable[[str], None] = lambda name: None,
 ) -> list[ColumnFacts]:
-    """Leave out the columns that were set aside; refuse to leave out those that were asked for.
+    """Leave out the columns with another role; reject this for columns named by the user.
 
     ``check`` is called with the name of every other column.
     """
@@ -201,7 +201,7 @@ def _refuse_useless(found: ColumnFacts) -> None:
 
 
 def _refuse_nearly_numbers(table: Table, name: str) -> None:
-    """Refuse a column of numbers in which a few cells are words: more often a slip than a wish."""
+    """Reject a numeric column in which a few cells are text: more often a mistake than intended."""
     column = table.columns[name]
     if not isinstance(column, Words):
         return
@@ -215,7 +215,7 @@ def _refuse_nearly_numbers(table: Table, name: str) -> None:
 
     numbers = fitting(_NUMBER)
     if numbers.all():
-        return  # the file itself says that they are text: codes, not amounts
+        return  # the file declares them as text: codes, not quantities
     if nearly_all(numbers):
         row = int(np.flatnonzero(np.isin(column.codes, np.flatnonzero(~numbers)))[0])
         raise InputError(

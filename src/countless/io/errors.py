@@ -1,4 +1,4 @@
-"""The errors a user can mend; the command prints each as one line and exits with code 2."""
+"""Errors in the user's input; the command prints each as one line and exits with code 2."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class InputError(ValueError):
 
 
 class ModelFileError(InputError):
-    """A model file is damaged, or is no model file.
+    """A model file is damaged, or the file is not a model file.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class ModelFileError(InputError):
 
 @contextmanager
 def shift_rows(first_row: int) -> Iterator[None]:
-    """Name the rows of the whole table in errors about a block that begins at ``first_row``.
+    """Renumber rows in errors about a block that begins at ``first_row`` of the whole table.
 
     Examples
     --------

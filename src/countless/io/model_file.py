@@ -1,8 +1,8 @@
-"""Models on disk: a zip of one JSON file and plain ``.npy`` arrays, never a pickle.
+"""Model files: a zip of one JSON file and plain ``.npy`` arrays, never a pickle.
 
-A file names one of the known kinds and can make nothing else. Every member is stored
-uncompressed, and every size, type and shape is checked before memory is taken for it, so a file
-can ask for no more memory than its own length.
+A file names one of the known estimator classes and can create nothing else. Every member is stored
+uncompressed, and every size, type and shape is checked before memory is allocated for it, so that
+a file cannot cause an allocation larger than its own length.
 """
 
 import io
@@ -30,7 +30,7 @@ LARGEST_JSON = 32 * 2**20
 
 _HEADER = "model.json"
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal models are equal files
-# Everything the zip, JSON and array readers raise for bytes that are not what they should be.
+# All exceptions of the zip, JSON and array readers for invalid bytes.
 _DAMAGE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -46,7 +46,7 @@ _DAMAGE = (
 
 
 class SavedModel(NamedTuple):
-    """What a model file holds: a fitted estimator and the steps that prepare its rows."""
+    """The contents of a model file: a fitted estimator and the preprocessing of its rows."""
 
     estimator: Any
     preparation: Preparation | None
@@ -65,23 +65,23 @@ def can_save(estimator: Any) -> bool:
 
 
 def chosen(estimator: Any) -> Any:
-    """Return what an estimator that chooses between others has chosen; any other as it is."""
+    """Return the estimator that a selecting estimator has chosen; any other unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
 
 
 def save_model(
     path: str | Path, estimator: Any, preparation: Preparation | None = None, *, force: bool = False
 ) -> None:
-    """Write a fitted estimator, with what it needs to predict, to a file.
+    """Write a fitted estimator and its preprocessing to a file.
 
     Parameters
     ----------
     path : str or Path
-        Where to write; an existing file is refused unless ``force``.
+        Where to write; an existing file is an error unless ``force``.
     estimator : estimator
-        Fitted, of countless or a baseline; of `AutoClustering` what it has chosen is written.
+        Fitted, of countless or a baseline; for `AutoClustering` the chosen estimator is written.
     preparation : Preparation, optional
-        How a table becomes the estimator's matrix.
+        The transformation of a table to the estimator's matrix.
     force : bool, default=False
         Whether to overwrite.
 
@@ -148,7 +148,7 @@ def load_model(path: str | Path) -> SavedModel:
     Parameters
     ----------
     path : str or Path
-        What :func:`save_model` or ``countless fit`` wrote.
+        A file written by :func:`save_model` or ``countless fit``.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def load_model(path: str | Path) -> SavedModel:
     Raises
     ------
     ModelFileError
-        When the file is truncated, changed, oversized, of another version, or no model file.
+        If the file is truncated, changed, oversized, of another version, or no model file.
 
     Examples
     --------
@@ -271,7 +271,8 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         if preparation is not None and len(preparation.features()) != n_features:
             raise ValueError("its preparation does not make the columns that it needs")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # restoring a state is no fit: nothing to warn about
+            # Restoring a state is not a fit, so its warnings do not apply.
+            warnings.simplefilter("ignore")
             kind.restore(estimator, state)
         check_predictions(estimator, kind.examples(estimator))
     except (ValueError, TypeError, OverflowError) as error:

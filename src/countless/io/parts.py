@@ -1,7 +1,7 @@
-"""Tables too large for memory, in parts that are read as small tables.
+"""Out-of-core tables, in parts that are read as small tables.
 
-A part says where some rows are in storage. It is a few words, so it can be sent to any machine that
-sees the same storage. Rows are counted from 0 here, and errors name them counted from 1.
+A part describes where some rows are stored. It is small, so it can be sent to any machine with
+access to the same storage. Rows are numbered from 0 here, and from 1 in errors.
 """
 
 import gzip
@@ -17,13 +17,13 @@ from .errors import InputError, shift_rows
 from .read import TextStyle, format_of, is_gzip, need_pyarrow, parse_text, with_words
 from .table import Column, Numbers, Table
 
-# Rows and values, or bytes of text, that are in memory at once.
+# Maximum rows and values, or bytes of text, in memory at once.
 BATCH_ROWS, BATCH_VALUES, BATCH_BYTES = 2**16, 2**22, 2**26
-PART_VALUES = 2**22  # values in a part of an array: what a task reads
+PART_VALUES = 2**22  # values in a part of an array, which is read by one task
 PIECE_BYTES = 2**20
 LONGEST_RECORD = 2**26
 
-Tables = Iterator[tuple[int, Table]]  # the place of the first row, and rows
+Tables = Iterator[tuple[int, Table]]  # the position of the first row, and the rows
 
 
 class ArrayPart(NamedTuple):
@@ -36,7 +36,7 @@ class ArrayPart(NamedTuple):
     def tables(
         self, columns: Sequence[str] | None = None, as_text: Set[str] = frozenset()
     ) -> Tables:
-        """Read the rows, some at a time; an array has no text."""
+        """Yield the rows in blocks; an array has no text."""
         step = batch_rows(self.file.shape[1])
         for at in range(self.start, self.stop, step):
             with _one_line(self.file.path.name):
@@ -62,7 +62,7 @@ class ParquetPart(NamedTuple):
     def tables(
         self, columns: Sequence[str] | None = None, as_text: Set[str] = frozenset()
     ) -> Tables:
-        """Read some columns of the rows, some rows at a time."""
+        """Yield some columns of the rows in blocks."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -82,7 +82,7 @@ class ParquetPart(NamedTuple):
 
 
 class TextPart(NamedTuple):
-    """A whole text table; nobody knows where its rows begin before it is read."""
+    """A whole text table; row offsets are unknown before it is read."""
 
     path: Path
     format: str
@@ -91,7 +91,7 @@ class TextPart(NamedTuple):
     def tables(
         self, columns: Sequence[str] | None = None, as_text: Set[str] = frozenset()
     ) -> Tables:
-        """Read the rows, some at a time, with all columns."""
+        """Yield the rows in blocks, with all columns."""
         with _one_line(self.path.name), self.path.open("rb") as raw:
             zipped = is_gzip(raw.peek(2))
             file = gzip.GzipFile(fileobj=raw) if zipped else raw
@@ -125,13 +125,13 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the table is called."""
+        """The name of the table."""
         return self.path.name
 
     def tables(
         self, columns: Sequence[str] | None = None, as_text: Set[str] = frozenset()
     ) -> Tables:
-        """Read the table, some rows at a time; no ``columns`` means all of them."""
+        """Yield the table in blocks of rows; no ``columns`` means all of them."""
         for part in self.parts:
             yield from part.tables(columns, as_text)
 
@@ -145,7 +145,7 @@ class Source:
 
 
 def batch_rows(n_columns: int) -> int:
-    """Return how many rows of so many columns are in memory at once.
+    """Return the number of rows of ``n_columns`` columns in memory at once.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def batch_rows(n_columns: int) -> int:
 
 def open_source(path: str, format: str | None = None, style: TextStyle | None = None) -> Source:
     """Find the parts of a table: a text, Parquet or npy file, or a folder of Parquet files."""
-    place = Path(path).resolve()  # so that it means the same in another folder
+    place = Path(path).resolve()  # absolute, so that it is valid in another working directory
     if not place.exists():
         raise InputError(f"cannot read {path}: there is no such file")
     format = "parquet" if place.is_dir() else format or format_of(path)
@@ -178,9 +178,9 @@ def text_tables(
     as_text: Set[str] = frozenset(),
     block_bytes: int | None = None,
 ) -> Tables:
-    """Parse text that comes in pieces of any size as tables of ``block_rows`` rows.
+    """Parse text that arrives in chunks of any size as tables of ``block_rows`` rows.
 
-    Fewer where these would have more than ``block_bytes``. The set ``as_text`` may grow meanwhile.
+    Fewer rows if these would exceed ``block_bytes``. The set ``as_text`` may grow meanwhile.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def text_tables(
 
 
 def _records(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Cut text into its lines; one in whose middle a quoted cell goes on is not over yet."""
+    """Split text into records; a line break inside a quoted cell does not end a record."""
     rest, n_records = b"", 0
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")

@@ -1,4 +1,4 @@
-"""Deciding, from the data and the user's choices, how a table becomes a matrix."""
+"""Fitting the preprocessing: steps from the data and the user's options."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from .table import Numbers, Table, Words, shortest
 
 
 class ColumnReport(NamedTuple):
-    """One column as it is reported: what it is, and what was done with it."""
+    """The report on one column: its kind, and how it was processed."""
 
     name: str
     kind: str
@@ -22,7 +22,7 @@ class ColumnReport(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The preparation, the matrix it made, and the report on every column of the table."""
+    """The fitted preprocessing, its matrix, and the report on every column of the table."""
 
     preparation: Preparation
     prepared: Prepared
@@ -37,7 +37,7 @@ def plan_preparation(
     scale: bool = True,
     weight: np.ndarray | None = None,
 ) -> Plan:
-    """Decide the steps for every used column, and apply them.
+    """Fit the steps of every used column, and apply them.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def plan_preparation(
     facts : list of ColumnFacts
         What :func:`~countless.io.columns.examine_columns` found.
     gaps : {'error', 'drop', 'impute'}, default='error'
-        Refuse gaps, leave out the rows that have one, or fill them with the median of the column
+        Reject missing values, leave out the rows that have one, or impute the median of the column
         (its most frequent level).
     scale : bool, default=True
-        Whether numeric columns are brought to mean 0 and standard deviation 1.
+        Whether numeric columns are standardized to mean 0 and standard deviation 1.
     weight : ndarray of shape (n_rows,), optional
         A row of weight 2 counts as two rows.
 
@@ -77,7 +77,7 @@ def plan_preparation(
 
 
 def row_weights(table: Table, name: str) -> np.ndarray:
-    """Return a column as weights, or name the row that is none.
+    """Return a column as weights, or raise an error that names the row of an invalid one.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def row_weights(table: Table, name: str) -> np.ndarray:
 
 
 def block_weights(table: Table, name: str) -> np.ndarray:
-    """Return the weights of a block of rows; they may all be 0."""
+    """Return the weights of a block of rows, which may all be 0."""
     weight = table.numbers(name).astype(np.float64)
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
@@ -103,7 +103,7 @@ def block_weights(table: Table, name: str) -> np.ndarray:
 
 
 def row_groups(table: Table, name: str, rows: np.ndarray) -> np.ndarray:
-    """Return which data set each of some rows belongs to, or name the row that tells none.
+    """Return the group of each of some rows, or raise an error that names a row without one.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def row_groups(table: Table, name: str, rows: np.ndarray) -> np.ndarray:
 
 
 def _blank_step(table: Table, name: str) -> Step:
-    """Return a step that knows the column's gaps and nothing else yet."""
+    """Return a step that only detects missing values, before it is fitted."""
     if isinstance(table.columns[name], Words):
         return CategoricalStep(name, "", ("",))
     return NumericStep(name, 0.0, 0.0, 1.0)
@@ -140,7 +140,7 @@ def _steps(
         steps = {name: step for name, step in found.items() if step is not None}
         if len(steps) == len(names):
             return steps
-        # Without the constant columns fewer rows have gaps, so what was measured has changed.
+        # Without the constant columns fewer rows have missing values, so the statistics change.
         names = list(steps)
     raise InputError(f"every column of {table.source} is constant in the rows that are used")
 
@@ -148,7 +148,7 @@ def _steps(
 def _step(
     table: Table, name: str, rows: np.ndarray, weight: np.ndarray, scale: bool
 ) -> Step | None:
-    """Return the step for one column, or None when the column does not vary."""
+    """Return the step for one column, or None if the column is constant."""
     column = table.columns[name]
     if isinstance(column, Words):
         return _categorical_step(name, column.codes[rows], column.levels, weight)
@@ -168,7 +168,7 @@ def _categorical_step(
     weight_of = {levels[code]: total[code] for code in np.unique(codes[present])}
     if len(weight_of) < 2:
         return None
-    # Of equally frequent levels the first in the alphabet, so that row order changes nothing.
+    # Ties go to the first level in alphabetical order, so that row order does not matter.
     fill = min(weight_of, key=lambda level: (-weight_of[level], level))
     return CategoricalStep(name, fill, tuple(sorted(weight_of)))
 
@@ -190,7 +190,7 @@ def _numeric_step(
 
 
 def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return the median of values that count as often as their weight says.
+    """Return the median of weighted values.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     1.5
     """
     if weight.min() == weight.max():
-        return float(np.median(values))  # the same number, without a sort
+        return float(np.median(values))  # equivalent, without a sort
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
     below = np.cumsum(weight[order])
@@ -211,13 +211,13 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
 
 
 def is_float32(table: Table, name: str) -> bool:
-    """Whether a column is kept in float32."""
+    """Whether a column is float32."""
     column = table.columns[name]
     return isinstance(column, Numbers) and column.values.dtype == np.float32
 
 
 def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> ColumnReport:
-    """Say what a column is and what was done with it."""
+    """Describe a column and how it was processed."""
     if column.left_out is not None:
         done = f"left out: {column.left_out}"
     elif step is None:

@@ -1,8 +1,8 @@
-"""From a table to the matrix that is clustered, in steps that a model file can keep.
+"""Preprocessing: from a table to the matrix that is clustered, in serializable steps.
 
-A numeric column is standardised, or left in its unit. A categorical column becomes one indicator
-column per level: two rows that differ then lie at squared distance 2, as two rows of a
-standardised column do on average, so neither kind of column drowns the other.
+A numeric column is standardized, or left in its unit. A categorical column is one-hot encoded: two
+rows that differ then have squared distance 2, which is also the mean for a standardized column, so
+that both kinds of columns have the same influence.
 """
 
 from dataclasses import asdict, dataclass
@@ -17,10 +17,10 @@ GAP_CHOICES = ("error", "drop", "impute")
 
 
 class Feature(NamedTuple):
-    """One column of the matrix: where it comes from, and how to read its values.
+    """One column of the matrix: its source column, and the meaning of its values.
 
-    A value ``v`` of the matrix stands for ``center + scale * v`` of ``column``; with a ``level``
-    it says whether ``column`` has that level.
+    A value ``v`` of the matrix means ``center + scale * v`` of ``column``; with a ``level`` it is
+    the indicator of that level of ``column``.
     """
 
     column: str
@@ -31,7 +31,7 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class NumericStep:
-    """Shift and scale one column; ``fill`` stands in for a gap.
+    """Shift and scale one column; ``fill`` replaces missing values.
 
     Examples
     --------
@@ -46,15 +46,15 @@ class NumericStep:
 
     @property
     def plain(self) -> bool:
-        """Whether numbers stay as they are."""
+        """Whether values are unchanged."""
         return (self.center, self.scale) == (0.0, 1.0)
 
     def features(self) -> list[Feature]:
-        """Return the one column that the step makes."""
+        """Return the one output column of the step."""
         return [Feature(self.name, None, self.center, self.scale)]
 
     def gaps(self, table: Table) -> np.ndarray:
-        """Return True for each row without a value."""
+        """Return True for each row whose value is missing."""
         if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
         return np.isnan(table.numbers(self.name))
@@ -80,7 +80,7 @@ class NumericStep:
 
 @dataclass(frozen=True)
 class CategoricalStep:
-    """One indicator column per level; ``fill`` stands in for a gap.
+    """One-hot encoding with one indicator column per level; ``fill`` replaces missing values.
 
     Examples
     --------
@@ -93,24 +93,24 @@ class CategoricalStep:
     levels: tuple[str, ...]
 
     def features(self) -> list[Feature]:
-        """Return the columns that the step makes."""
+        """Return the output columns of the step."""
         return [Feature(self.name, level, 0.0, 1.0) for level in self.levels]
 
     def gaps(self, table: Table) -> np.ndarray:
-        """Return True for each row without a value."""
+        """Return True for each row whose value is missing."""
         if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
         return table.words(self.name).gaps
 
     def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
-        """Fill the indicator columns; return a line about levels that no column stands for."""
+        """Fill the indicator columns; return a line about unknown levels."""
         out[:] = 0
         place = {level: j for j, level in enumerate(self.levels)}
         if _is_empty(table, self.name):
             out[:, place[self.fill]] = 1
             return None
         words = table.words(self.name)
-        # One more entry than levels, so that the code -1 of a gap finds the filling.
+        # One more entry than levels, so that the code -1 of a missing value indexes the fill.
         target = np.array([place.get(level, -1) for level in words.levels] + [place[self.fill]])
         at = target[words.codes[rows]]
         known = np.flatnonzero(at >= 0)
@@ -128,7 +128,7 @@ Step = NumericStep | CategoricalStep
 
 
 class Prepared(NamedTuple):
-    """The matrix, the table's rows it was made from (positions), and what a user should hear."""
+    """The matrix, the positions of its rows in the table, and warnings for the user."""
 
     matrix: np.ndarray
     rows: np.ndarray
@@ -155,31 +155,31 @@ class Preparation:
     steps: tuple[Step, ...]
     gaps: str = "error"
     dtype: str = "float64"
-    group: str | None = None  # the column that tells the data set of each row
+    group: str | None = None  # the column with the group of each row
 
     @property
     def names(self) -> list[str]:
-        """The columns that it takes."""
+        """The input columns."""
         return [step.name for step in self.steps]
 
     @property
     def words(self) -> set[str]:
-        """Those of them that are read as text."""
+        """The input columns that are read as text."""
         return {step.name for step in self.steps if isinstance(step, CategoricalStep)}
 
     def features(self) -> list[Feature]:
-        """Return what each column of the matrix stands for."""
+        """Return the meaning of each column of the matrix."""
         return [feature for step in self.steps for feature in step.features()]
 
     def apply(self, table: Table, gaps: str | None = None) -> Prepared:
-        """Make the matrix of a table.
+        """Transform a table to the matrix.
 
         Parameters
         ----------
         table : Table
             Must have every column of the steps, by name; other columns are ignored.
         gaps : {'error', 'drop', 'impute'}, optional
-            What to do with gaps; by default what was done at fit.
+            Treatment of missing values; by default that of the fit.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class Preparation:
         check_columns(table, self.names)
         rows = rows_to_use(table, self.steps, gaps or self.gaps)
         widths = [len(step.features()) for step in self.steps]
-        # Filled column by column, so columns lie together until all of them are there.
+        # Filled column by column, so columns are contiguous until all of them are filled.
         by_column = np.empty((sum(widths), len(rows)), dtype=self.dtype)
         notes = []
         start = 0
@@ -231,7 +231,7 @@ def _step_from_json(value: Any) -> Step:
     name, kind, keys = value["name"], value.get("kind"), set(value)
     if kind == "numeric" and keys == {"kind", "name", "fill", "center", "scale"}:
         numbers = [value["fill"], value["center"], value["scale"]]
-        largest = float(np.finfo(np.float64).max)  # integers of Python may be larger
+        largest = float(np.finfo(np.float64).max)  # Python integers may be larger
         finite = all(type(n) in (int, float) and -largest <= n <= largest for n in numbers)
         if finite and value["scale"] > 0:
             return NumericStep(name, *(float(number) for number in numbers))
@@ -244,9 +244,9 @@ def _step_from_json(value: Any) -> Step:
 
 
 def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
-    """Return the positions of the rows that take part, or raise for gaps that are not allowed.
+    """Return the positions of the rows that are used, or raise for missing values not allowed.
 
-    None may be left.
+    The result may be empty.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def _is_empty(table: Table, name: str) -> bool:
 
 
 def check_columns(table: Table, names: list[str]) -> None:
-    """Raise an error that names the columns that a table lacks."""
+    """Raise an error that names the missing columns of a table."""
     if missing := [name for name in names if name not in table.columns]:
         raise InputError(f"{table.source} lacks {_columns_named(missing)}")
 

@@ -1,6 +1,6 @@
 """Reading a table from a file or from standard input.
 
-Text and Parquet are read by pyarrow, arrays by NumPy; the file's extension says which it is.
+Text and Parquet are read by pyarrow, arrays by NumPy; the file's extension gives the format.
 """
 
 import gzip
@@ -61,7 +61,7 @@ def read_table(
     source : str
         A path, or ``'-'`` for standard input.
     format : {'csv', 'tsv', 'parquet', 'npy'}, optional
-        By default the file's extension says; standard input is CSV.
+        By default given by the file's extension; standard input is CSV.
     style : TextStyle, optional
         Delimiter, decimal point and header of a text table. By default the delimiter is the
         format's, the decimal point is a point, and the first line names the columns.
@@ -75,7 +75,7 @@ def read_table(
     Raises
     ------
     InputError
-        One line that says what is wrong, and in which row or column.
+        One line that describes the error, with its row or column.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def read_table(
 
 
 def with_words(columns: dict[str, Column], as_text: Set[str]) -> dict[str, Column]:
-    """Turn numbers into words in the columns of which that was asked."""
+    """Convert numbers to text in the given columns."""
     for column in as_text & columns.keys():
         if isinstance(found := columns[column], Numbers):
             columns[column] = numbers_as_words(found)
@@ -126,7 +126,7 @@ def _read_columns(
 
 
 def need_pyarrow(format: str) -> None:
-    """Say which extra to install for a format, when it is not."""
+    """Raise an error that names the extra to install for a format, if it is missing."""
     try:
         from .arrow import read_text  # noqa: F401
     except ModuleNotFoundError as error:
@@ -139,7 +139,7 @@ def need_pyarrow(format: str) -> None:
 def parse_text(
     text: bytes, name: str, format: str, style: TextStyle, as_text: Set[str]
 ) -> tuple[dict[str, Column], int]:
-    """Turn the text of a CSV or TSV table into columns."""
+    """Parse the text of a CSV or TSV table into columns."""
     from .arrow import check_delimiter, check_text, read_text
 
     delimiter = style.delimiter or ("\t" if format == "tsv" else ",")
@@ -159,7 +159,7 @@ def _read_array(file: io.BufferedIOBase, name: str) -> tuple[dict[str, Column], 
     if array.ndim != 2:
         raise InputError(f"{name} must hold rows and columns; its shape is {array.shape}")
     dtype = np.float32 if array.dtype == np.float32 else np.float64
-    # Columns lie together in memory from here on, because each is read several times.
+    # Column-major from here on, because each column is read several times.
     by_column = np.ascontiguousarray(array.T, dtype=dtype)
     columns: dict[str, Column] = {
         f"column_{j + 1}": Numbers(values) for j, values in enumerate(by_column)
@@ -168,7 +168,7 @@ def _read_array(file: io.BufferedIOBase, name: str) -> tuple[dict[str, Column], 
 
 
 def format_of(source: str) -> str:
-    """Return the format that the extension of a file says, or refuse."""
+    """Return the format for the extension of a file, or raise an error."""
     if source == "-":
         return "csv"
     path = Path(source.lower().removesuffix(".gz"))
@@ -181,7 +181,7 @@ def format_of(source: str) -> str:
 
 @contextmanager
 def _opened(source: str) -> Iterator[io.BytesIO | io.BufferedReader]:
-    """Open a source so that it can be read twice: once to digest it, once to parse it."""
+    """Open a source so that it can be read twice: once for its digest, once to parse it."""
     if source == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise InputError("standard input is closed; name a file instead of '-'")

@@ -1,7 +1,8 @@
-"""Preparing a table that is not in memory: what a pass over its parts must find out.
+"""Preprocessing out of core: column statistics from one pass over the parts of a table.
 
-Ranges, means and deviations add up over blocks, so numbers can be scaled and rows with gaps left
-out. Text, and a median to fill gaps with, would need the whole column: they are refused.
+Ranges, means and deviations are additive over blocks, so numeric columns can be scaled and rows
+with missing values left out. Text, and a median for imputation, would need the whole column: they
+are rejected.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,38 +18,39 @@ from .plan import ColumnReport, block_weights, is_float32, report_column
 from .prepare import NumericStep, Preparation
 from .table import Table, Unusable, Words, counted, listing
 
-# Calls a function for every part, somewhere, and returns the answers in order.
+# Maps a function over the parts, on any machine, and returns the results in order.
 Each = Callable[[Callable[[Part], "Look"], Sequence[Part]], list["Look"]]
 
 
 class Look(NamedTuple):
-    """What some rows show of some columns, one value each; adds up across blocks."""
+    """Statistics of some columns over some rows, one value per column; additive over blocks."""
 
     n_rows: int
-    left_out: list[np.ndarray]  # places of the rows with gaps, by blocks that have some
-    weight: list[np.ndarray]  # of the rows kept, by blocks, where there are weights
+    # Positions of the rows with missing values, by blocks that have some.
+    left_out: list[np.ndarray]
+    weight: list[np.ndarray]  # of the rows used, by blocks, if there are weights
     total_weight: float
     low: np.ndarray
     high: np.ndarray
     mean: np.ndarray
-    squares: np.ndarray  # about the mean
+    squares: np.ndarray  # sums of squares about the mean
     n_gaps: np.ndarray
-    first_gap: np.ndarray  # the place of the first, or infinity
-    offset: np.ndarray  # value minus place, where that is the same in all rows; else NaN
+    first_gap: np.ndarray  # the position of the first missing value, or infinity
+    offset: np.ndarray  # value minus position, if constant over all rows; else NaN
 
     @property
     def n_kept(self) -> int:
-        """How many rows have no gap."""
+        """The number of rows without missing values."""
         return self.n_rows - sum(map(len, self.left_out))
 
 
 class Survey(NamedTuple):
-    """How a table in parts becomes a matrix."""
+    """How a table in parts is transformed to a matrix."""
 
     preparation: Preparation
     columns: list[ColumnReport]
     n_rows: int
-    kept: np.ndarray | range  # places of the rows that are used
+    kept: np.ndarray | range  # positions of the rows that are used
     n_kept: list[int]  # by part
     weight: np.ndarray | None
 
@@ -67,21 +69,21 @@ def survey_source(
     scale: bool,
     each: Each | None = None,
 ) -> Survey:
-    """Look at all rows of a table in parts and decide how each column is used.
+    """Compute statistics over all rows of a table in parts, and decide how each column is used.
 
     Parameters
     ----------
     source : Source
     first : Table
-        Its first rows, which tell what kind each column is.
+        Its first rows, which determine the kind of each column.
     roles : Roles
-        What the user said about the columns.
+        The roles of columns given by the user.
     gaps : {'error', 'drop'}
-        Refuse gaps, or leave out the rows that have one.
+        Reject missing values, or leave out the rows that have one.
     scale : bool
-        Whether columns are brought to mean 0 and standard deviation 1.
+        Whether columns are standardized to mean 0 and standard deviation 1.
     each : callable, optional
-        What looks at the parts; by default this thread, in turn.
+        Maps a function over the parts; by default sequentially in this thread.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def survey_source(
         facts |= {name: _fact(whole, j, name) for j, name in enumerate(names)}
         chosen = choose_columns(facts.values(), roles, source.name)
         used = [column.name for column in chosen if column.used]
-        # Without the others fewer rows may have gaps, so what was measured has changed.
+        # Without the other columns fewer rows may have missing values, so the statistics change.
         if used == names or whole.n_kept == whole.n_rows:
             break
         names = used
@@ -132,26 +134,26 @@ def survey_source(
 
 
 def look_at_part(part: Part, *, names: tuple[str, ...], weight: str | None, gaps: str) -> Look:
-    """Look at all rows of a part."""
+    """Compute the statistics of all rows of a part."""
     columns = [*names, weight] if weight else list(names)
     looks = (_look(at, table, names, weight) for at, table in part.tables(columns))
     return reduce(_join, looks)
 
 
 def prepared_blocks(part: Part, preparation: Preparation) -> Iterator[np.ndarray]:
-    """Give the rows of a part as they are clustered, some at a time."""
+    """Yield blocks of a part's rows, transformed."""
     for at, table in part.tables([step.name for step in preparation.steps]):
         with shift_rows(at):
             yield preparation.apply(table).matrix
 
 
 def prepared_part(part: Part, preparation: Preparation) -> np.ndarray:
-    """Return the rows of a part as they are clustered."""
+    """Return the rows of a part, transformed."""
     return np.concatenate(list(prepared_blocks(part, preparation)))
 
 
 def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
-    """Say of each column what its kind alone tells; refuse text that would have to be used."""
+    """Describe columns as far as their kind tells; reject text columns that would be used."""
     facts, text = [], []
     aside = roles.set_aside()
     for name, column in first.columns.items():
@@ -210,7 +212,7 @@ def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str |
 
 
 def _offsets(values: np.ndarray, first_row: int) -> np.ndarray:
-    """Return value minus place of the columns that count the rows; NaN for the others."""
+    """Return value minus position of columns that number the rows; NaN for the others."""
     place = np.arange(values.shape[1])
     counting = [
         column[-1] - column[0] == place[-1] and np.array_equal(column, column[0] + place)
@@ -220,7 +222,7 @@ def _offsets(values: np.ndarray, first_row: int) -> np.ndarray:
 
 
 def _numbers(table: Table, name: str) -> np.ndarray:
-    """Return a column as float64; one that is empty in this block is full of gaps."""
+    """Return a column as float64; one that is empty in this block is all NaN."""
     column = table.columns[name]
     if isinstance(column, Unusable) and column.what == "nothing":
         return np.full(table.n_rows, np.nan)
@@ -228,7 +230,7 @@ def _numbers(table: Table, name: str) -> np.ndarray:
 
 
 def _join(a: Look, b: Look) -> Look:
-    """Put what two blocks show together."""
+    """Merge the statistics of two blocks."""
     total = a.total_weight + b.total_weight
     share = b.total_weight / total if total else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -273,7 +275,7 @@ def _fact(look: Look, j: int, name: str) -> ColumnFacts:
 
 
 def _step(look: Look, j: int, name: str, scale: bool) -> NumericStep:
-    """Return the step for one column; what fills a gap of a new row is the mean."""
+    """Return the step for one column; the mean replaces missing values of new rows."""
     mean, deviation = float(look.mean[j]), float(np.sqrt(look.squares[j] / look.total_weight))
     if not scale:
         return NumericStep(name, mean, 0.0, 1.0)

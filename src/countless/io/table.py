@@ -1,6 +1,6 @@
-"""A table in memory: named columns of numbers or words, with gaps.
+"""A table in memory: named columns of numbers or text, with missing values.
 
-Rows are counted from 1 in everything a user reads, and the header line is not a row.
+Rows are numbered from 1 in all messages, and the header line is not a row.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .errors import InputError
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers; NaN is a gap.
+    """A column of numbers; NaN is a missing value.
 
     Examples
     --------
@@ -27,13 +27,13 @@ class Numbers:
 
     @property
     def gaps(self) -> np.ndarray:
-        """True where a row has no value."""
+        """True where the value is missing."""
         return np.isnan(self.values)
 
 
 @dataclass(frozen=True)
 class Words:
-    """A column of text: each row holds a position in ``levels``; -1 is a gap.
+    """A column of text: each row has an index into ``levels``; -1 is a missing value.
 
     Examples
     --------
@@ -48,17 +48,17 @@ class Words:
 
     @property
     def gaps(self) -> np.ndarray:
-        """True where a row has no value."""
+        """True where the value is missing."""
         return self.codes < 0
 
     def words(self) -> list[str]:
-        """Return the text of every row; a gap is the empty text."""
+        """Return the text of every row; missing values are empty strings."""
         return [self.levels[code] if code >= 0 else "" for code in self.codes.tolist()]
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A column that is neither numbers nor words, and what it is instead.
+    """A column that is neither numeric nor text, and what it is instead.
 
     Examples
     --------
@@ -75,9 +75,9 @@ Column = Numbers | Words | Unusable
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of equal length, and where they came from.
+    """Named columns of equal length, and their source.
 
-    ``uniform`` says that all columns are one measurement in one unit, as in an array file.
+    ``uniform`` says that all columns are one quantity in one unit, as in an array file.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Table:
     uniform: bool = False
 
     def column(self, name: str) -> Column:
-        """Return the column of that name, or say which name may be meant."""
+        """Return the column of that name, or raise an error that suggests similar names."""
         if name not in self.columns:
             close = get_close_matches(name, self.columns, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {listing(self.columns)}"
@@ -103,14 +103,14 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str) -> np.ndarray:
-        """Return a column that must be numeric."""
+        """Return a column, which must be numeric."""
         column = self.column(name)
         if not isinstance(column, Numbers):
             raise InputError(f"column {name!r} must hold numbers{_first_word(column)}")
         return column.values
 
     def words(self, name: str) -> Words:
-        """Return a column as text; numbers are written the shortest way that reads back."""
+        """Return a column as text; numbers have their shortest exact representation."""
         column = self.column(name)
         if isinstance(column, Unusable):
             raise InputError(f"column {name!r} holds {column.what}, which cannot be read as text")
@@ -134,7 +134,7 @@ def numbers_as_words(column: Numbers) -> Words:
 
 
 def shortest(value: float | np.floating) -> str:
-    """Write a number the shortest way that reads back, without a needless '.0'.
+    """Format a number in its shortest exact representation, without a trailing '.0'.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def shortest(value: float | np.floating) -> str:
 
 
 def listing(names: Iterable[str], limit: int = 12) -> str:
-    """Write names in one line, and how many more there are beyond the limit.
+    """Format names in one line, with the number of those beyond the limit.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are of something.
+    """Format a count and its noun.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _first_word(column: Column) -> str:
-    """Say where the first cell is that keeps a column from being numbers."""
+    """Describe the first cell that is not a number."""
     if not isinstance(column, Words):
         return ""
     wrong = [code for code, level in enumerate(column.levels) if not _is_number(level)]

@@ -1,4 +1,4 @@
-"""Writing results: all of them or none, and nothing that a spreadsheet would run."""
+"""Writing results atomically, and safe from formula injection in spreadsheets."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from .._files import Content as Content
 from .._files import write_folder
 from .errors import InputError
 
-# A cell that starts so is a formula to a spreadsheet; the wide forms are the same to some of them.
+# Spreadsheets take a cell that starts so for a formula; some accept the full-width forms.
 _FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NEEDS_QUOTES = re.compile('[",\r\n]')
 
 
 def safe_cell(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula; numbers stay numbers.
+    """Escape text that a spreadsheet would take for a formula; numbers are unchanged.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def labels_csv(
     n_rows : int
         The number of rows of the table.
     ids : (name, texts), optional
-        What names the rows; by default they are counted from 1.
+        Names of the rows; by default row numbers from 1.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def labels_csv(
 
 
 def labels_header(name: str = "row") -> bytes:
-    """Return the first line of a file of labels, whose rows are named by a column or counted."""
+    """Return the header of a file of labels; rows have names or numbers."""
     return f"{_csv_cell(name)},label\n".encode()
 
 
@@ -71,7 +71,7 @@ def label_lines(
 ) -> bytes:
     """Return the lines of a block of rows, in the form of :func:`labels_csv`.
 
-    ``names`` are texts, or numbers that count the rows.
+    ``names`` are texts, or row numbers.
 
     Examples
     --------
@@ -101,13 +101,13 @@ def table_csv(header: Iterable[str], columns: Iterable[Iterable[str]]) -> bytes:
 
 
 def _csv_cell(text: str) -> str:
-    # The csv module leaves a carriage return unquoted, and it would end the line for a reader.
+    # The csv module leaves a carriage return unquoted, and readers would end the line there.
     text = safe_cell(text)
     return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
 
 
 def check_free(directory: Path, names: Iterable[str], force: bool) -> None:
-    """Refuse a directory that cannot be written, or has one of the files unless ``force``.
+    """Reject a directory that is not writable, or has one of the files unless ``force``.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def check_free(directory: Path, names: Iterable[str], force: bool) -> None:
 
 
 def check_free_file(path: Path, force: bool) -> None:
-    """Refuse a file that exists, unless ``force``, or whose directory cannot be written.
+    """Reject a file that exists, unless ``force``, or whose directory is not writable.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def check_free_file(path: Path, force: bool) -> None:
 
 
 def _check_writable(target: Path, directory: Path) -> None:
-    """Say before the work, not after it, that its result cannot be written."""
+    """Raise before the computation, not after it, if its result cannot be written."""
     while not directory.exists():
         directory = directory.parent
     if not directory.is_dir():
@@ -150,17 +150,17 @@ def _check_writable(target: Path, directory: Path) -> None:
 def write_directory(
     directory: Path, files: Mapping[str, Content], known: Iterable[str], force: bool
 ) -> None:
-    """Write files into a directory: complete ones, or none at all.
+    """Write files into a directory: all complete, or none.
 
     Parameters
     ----------
     directory : Path
-        Made when it does not exist.
+        Created if it does not exist.
     files : mapping of str to bytes, or to an iterable of bytes
         The contents by file name.
     known : iterable of str
         Every name that a run may write; with ``force`` those not in ``files`` are removed, so that
-        no file of an earlier run stands among the new ones.
+        no file of an earlier run remains.
     force : bool
         Whether existing files may be replaced.
 
@@ -181,7 +181,7 @@ def write_directory(
 
 
 def write_file(path: Path, content: Content, force: bool = False) -> None:
-    """Write one file, complete or not at all.
+    """Write one file atomically.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Arrays in the one form that kernels are compiled for, and handed on at no cost.
+"""Arrays in the one layout that kernels are compiled for, passed without reference counting.
 
-numba compiles a kernel anew for arrays that are read-only or not C-ordered, and that takes longer
-than most fits. Models of a file that was mapped into memory have such arrays.
+numba recompiles a kernel for arrays that are read-only or not C-ordered, which takes longer than
+most fits. Models loaded from a memory-mapped file have such arrays.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 
 def plain(array, dtype=None):
-    """Return an array that is C-ordered and writable: itself, or a copy where it is not.
+    """Return an array that is C-ordered and writable: the array itself, or a copy if necessary.
 
     Examples
     --------
@@ -26,18 +26,18 @@ def plain(array, dtype=None):
     True
     """
     if type(array) is np.ndarray and array.flags.carray and dtype in (None, array.dtype):
-        return array  # as mostly, and samplers ask often
+        return array  # the usual case, and called often by samplers
     return np.require(array, dtype, ("C", "W", "E"))
 
 
 def _borrow(typing_context, clusters):
-    """Return a tuple of arrays, or of tuples of them, whose arrays are not counted.
+    """Return a tuple of arrays, or of tuples of them, without reference counting of its arrays.
 
-    Compiled code counts who holds an array, up and down by each call that it is handed to; for a
-    tuple of many arrays that takes longer than what is asked of them: a sweep over narrow normal
-    clusters takes two to four times as long. A kernel that asks much of a tuple borrows it from its
-    caller, who holds the arrays, and returns none of them. So never borrow what is made in compiled
-    code: it would be freed at once.
+    Compiled code increments and decrements the reference count of an array in each call that it is
+    passed to; for a tuple of many arrays this takes longer than the computation: a sweep over
+    narrow normal clusters takes two to four times as long. A kernel that calls many functions with
+    a tuple borrows it from its caller, who owns the arrays, and returns none of them. Never borrow
+    what is allocated in compiled code: it would be freed at once.
     """
 
     def generate(context, builder, signature, arguments):
@@ -46,14 +46,14 @@ def _borrow(typing_context, clusters):
     return clusters(clusters), generate
 
 
-borrowed: Any = intrinsic(_borrow)  # its type says that callers hand over the context
+borrowed: Any = intrinsic(_borrow)  # its type would otherwise make callers pass the context
 
 
 def _mark_as_argument(target, arguments, aliases, argument_aliases):
-    """Tell numba that what is borrowed is the caller's.
+    """Tell numba that what is borrowed belongs to the caller.
 
-    It takes what a call returns for a new array otherwise, and removes assignments to cells of it
-    as dead code, in kernels that inline others.
+    Otherwise it takes the result of the call for a new array and, in kernels that inline others,
+    removes assignments to its elements as dead code.
     """
     argument_aliases.add(target)
 

@@ -1,11 +1,11 @@
-"""Finding each row's nearest center while computing few distances.
+"""Assignment of rows to their nearest centers, with distances pruned by the triangle inequality.
 
-Two numbers are kept for every row: an upper bound on the distance to its own center and a lower
-bound on the distance to any other (Hamerly 2010). They are distances, not squares; they are stored
-in float32, always rounded to the safe side. A row whose bounds cannot settle it looks at the
-centers near its own (Newling and Fleuret's exponion) or, when these are many, goes into a matrix
-product with all of them. Each way the answer is the exact one: near ties are decided by differences
-in float64, and equal distances by the lower label.
+Every row has two bounds (Hamerly 2010): an upper bound on the distance to its own center and a
+lower bound on the distance to any other. They are distances, not squares, stored in float32 and
+rounded conservatively. A row that the bounds do not decide is compared with the centers close to
+its own (exponion, Newling and Fleuret 2016) or, if these are many, with all centers by a matrix
+product. The result is exact in each case: near ties are decided by differences in float64, and
+equal distances by the lower label.
 """
 
 from typing import NamedTuple
@@ -18,19 +18,19 @@ from countless.kernels.statistics import gather
 
 LEAST, MOST = 2.0**-120, 2.0**126
 
-# What is known of a row: with a center that is near enough, far from all of them, not compared yet,
-# far from all but a cluster just opened.
+# Assignment states of a row: within the penalty of its center; beyond the penalty of all centers;
+# not compared yet; beyond the penalty of all centers but one of a cluster opened in this pass.
 SETTLED, FAR, UNSETTLED, REACHED = 0, 1, 2, 3
 
 
 class Product(NamedTuple):
-    """Centers, ready for products with tiles of rows."""
+    """Centers prepared for matrix products with tiles of rows."""
 
     right: np.ndarray  # (n_features, n_centers) float32
     offset: np.ndarray  # (n_centers,) float32
-    origin: np.ndarray  # (n_features,) what rows are seen from
-    unit: float  # of length
-    error: tuple[float, float]  # of a score, for a row of no length and for each unit of it
+    origin: np.ndarray  # (n_features,), subtracted from rows
+    unit: float  # unit of length
+    error: tuple[float, float]  # of a score: a constant, and a factor of the row's norm
     rounding: float
     tile_rows: int
 
@@ -43,7 +43,7 @@ def above(value):
 
 @njit(nogil=True, cache=True)
 def below(value):
-    """Round a distance down to float32, and negative ones to 0."""
+    """Round a distance down to float32, and negative values to 0."""
     return np.float32(max(0.0, min(value, MOST) * (1.0 - 2.0**-22) - LEAST))
 
 
@@ -52,17 +52,17 @@ def filter_rows(
     rows, weight, centers, drift, others, neighbours, gaps, slip, slack, local, penalty,
     labels, upper, lower, verdict,
 ):  # fmt: skip
-    """Settle the rows of a block that bounds or nearby centers can settle.
+    """Decide the rows of a block by their bounds or by comparison with nearby centers.
 
     Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is
     (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
-    t]`` when these were listed, and no two have come nearer than that by more than ``slip[c]``; the
-    last column covers every center that is not listed. With ``local`` only listed centers are
-    looked at and bounded, and bounds do not speak of those that are listed as ``~c``. They are
-    measured unless bounds put them ``slack`` times as far as the nearest, in squares: that brings
-    bounds up to date.
+    t]`` when these were listed, and no two have approached each other since by more than
+    ``slip[c]``; the last column covers every center that is not listed. With ``local`` only listed
+    centers are compared and bounded, and the bounds do not cover those listed as ``~c``. A listed
+    center is compared unless the bounds make its squared distance ``slack`` times that of the
+    nearest: comparing more centers than necessary tightens the bounds.
 
-    Returns how many divergences are computed, here and for rows that must be compared with all
+    Returns the number of divergences computed, here and for rows that must be compared with all
     centers and have no label. labels, upper, lower, verdict are # OUT.
     """
     listed = neighbours.shape[1]
@@ -84,7 +84,7 @@ def filter_rows(
         if not local:
             clear = max(clear, gaps[own, 0] - reach)
         if not reach < clear:
-            # Every center closer than this row's own is within twice the row's distance of it.
+            # Every center nearer than the row's own is within twice the row's distance of its own.
             radius = 2.0 * reach
             if not (local or radius < gaps[own, listed]):
                 labels[i] = -1
@@ -115,7 +115,7 @@ def filter_rows(
             if t < listed or not local:
                 clear = min(clear, gaps[own, t] - slip[own] - reach)
             if local and best != own:
-                clear = 0.0  # nothing is known of the centers around this one
+                clear = 0.0  # no bounds are known for the centers around this one
             labels[i] = best
             value = best_value
             reach = np.sqrt(value)
@@ -138,14 +138,14 @@ def pick_nearest(
     rows, ids, weight, centers, scores, norm, error, unit, first, limit, penalty,
     labels, upper, lower, verdict,
 ):  # fmt: skip
-    """Take each row's nearest center from a table of scores, and decide near ties exactly.
+    """Assign each row to its nearest center from a table of scores; decide near ties exactly.
 
-    ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
-    center ``first + c``, and best close to it. Row ``i`` may take columns below ``limit[i]`` only
-    (if there are limits), but its lower bound covers all. A row that has a label already (``labels
-    >= 0``) keeps it unless a column is strictly nearer.
+    ``unit * (norm[r] + scores[r, c] - error[r])`` is a lower bound, as tight as possible, of the
+    divergence of row ``ids[r]`` from center ``first + c``. Row ``i`` may take only columns below
+    ``limit[i]`` (if there are limits), but its lower bound covers all. A row that has a label
+    already (``labels >= 0``) keeps it unless a column is strictly nearer.
 
-    scores (used up), labels, upper, lower, verdict are # OUT.
+    scores (overwritten), labels, upper, lower, verdict are # OUT.
     """
     for r in range(ids.shape[0]):
         i = ids[r]
@@ -165,7 +165,7 @@ def pick_nearest(
             c = 0
             while row[c] != least:
                 c += 1
-            # Mostly this column is the one, and no other comes near it.
+            # Usually this column is the nearest, and no other is within the error.
             row[c] = np.inf
             value = divergence(rows, i, centers, first + c)
             if value < best_value:
@@ -196,7 +196,7 @@ def pick_nearest(
 def compare_rows(
     rows, weight, centers, product, first, limit, penalty, labels, upper, lower, verdict
 ):
-    """Compare the unsettled rows of a block with centers, tile by tile, as `pick_nearest` does.
+    """Compare the undecided rows of a block with centers, tile by tile, by `pick_nearest`.
 
     labels, upper, lower, verdict are # OUT.
     """
@@ -228,10 +228,10 @@ def compare_rows(
 
 @njit(nogil=True, cache=True)
 def open_clusters(rows, ids, weight, centers, penalty, opened):
-    """Go through far rows in turn: each that no cluster opened before it reaches opens one itself.
+    """Visit far rows in turn; each beyond the penalty of all clusters opened so far opens one.
 
-    ``centers`` holds the rows of ``ids`` themselves. Returns how many opened; ``opened`` has their
-    places in ids # OUT.
+    ``centers`` has the rows of ``ids``. Returns how many opened; their positions in ``ids`` are in
+    ``opened`` # OUT.
     """
     count = 0
     for r in range(ids.shape[0]):
@@ -249,7 +249,7 @@ def open_clusters(rows, ids, weight, centers, penalty, opened):
 
 @njit(nogil=True, cache=True)
 def reach_far(rows, weight, centers, n_centers, penalty, verdict):
-    """Note which far rows one of the centers reaches. verdict is # OUT."""
+    """Mark far rows that are within the penalty of one of the centers. verdict is # OUT."""
     for i in range(verdict.shape[0]):
         c = 0
         while verdict[i] == FAR and c < n_centers:
@@ -260,9 +260,9 @@ def reach_far(rows, weight, centers, n_centers, penalty, verdict):
 
 @njit(nogil=True, cache=True)
 def count_before(key, start, opened_key, opened_row, limit):
-    """Count the openers that are visited before each row, or are that row. limit is # OUT.
+    """Count the opening rows that are visited before each row, or are that row. limit is # OUT.
 
-    Rows are visited by rising key, and rows of equal keys as they come; openers are in that order.
+    Rows are visited by ascending key, ties in row order; opening rows are listed in this order.
     """
     for i in range(key.shape[0]):
         low, high = 0, opened_key.shape[0]
@@ -279,7 +279,7 @@ def count_before(key, start, opened_key, opened_row, limit):
 
 @njit(nogil=True, cache=True)
 def distances_to(rows, weight, center, distance):
-    """Lower distances to that from one more center; return the farthest row. distance is # OUT."""
+    """Update the distances with one more center; return the farthest row. distance is # OUT."""
     far = 0
     for i in range(distance.shape[0]):
         distance[i] = min(distance[i], divergence(rows, i, center, 0))

@@ -1,14 +1,15 @@
-"""Growing the tree of Bayesian hierarchical clustering.
+"""Greedy agglomeration of Bayesian hierarchical clustering (Heller and Ghahramani 2005).
 
 ``log_sum[k]`` is the log of the sum of ``prod_l alpha Gamma(n_l) p(rows of l)`` over all partitions
-into clusters l that the tree below k allows. A merge of i and j adds one partition, a single
-cluster, to all pairs of theirs: ``sum_k = alpha Gamma(n_k) p(rows of k) + sum_i sum_j``, and the
-odds of the merge are the ratio of the two terms. ``log_weight[n]`` is ``log alpha Gamma(n)``.
+into clusters l that are consistent with the tree below k. A merge of i and j adds one partition, a
+single cluster, to all pairs of theirs: ``sum_k = alpha Gamma(n_k) p(rows of k) + sum_i sum_j``, and
+the odds of the merge are the ratio of the two terms. ``log_weight[n]`` is ``log alpha Gamma(n)``.
 
-The odds of all pairs of places x < y are kept, row by row without the diagonal. They change only
-when a place is merged; but a later merge may be better than an earlier one, so that no chain of
-nearest neighbours is safe. Every place keeps the best of the places after it, or where that one
-is gone a bound, and looks again only when its bound is the best of all.
+The odds of all pairs of places x < y are stored, row by row without the diagonal. They change only
+when a place is merged; but a later merge may have higher odds than an earlier one, so that the
+nearest-neighbor chain algorithm does not apply. Every place stores its best partner among the
+places after it, or an upper bound of the odds once that partner has been merged; the partner is
+searched again only when the bound is the highest of all.
 """
 
 import math
@@ -32,32 +33,32 @@ def _odds_with(clusters, tables, statistics, size, log_weight, log_sum, x, other
 
 @njit(nogil=True, cache=True)
 def _row_start(n, x):
-    """Return where the odds of x would begin if they began with place 0."""
+    """Return the offset of the odds of x, relative to place 0."""
     return x * (2 * n - x - 1) // 2 - x - 1
 
 
 @njit(nogil=True, cache=True)
 def fill_marginals(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
     statistics,  # IN (n + 1, width), the last without rows
     out,  # OUT (n,)
 ):
-    """Find the log marginal of every place, as that of it and no rows together."""
+    """Compute the log marginal of every place, as that of it and an empty cluster together."""
     n = out.shape[0]
     log_marginals_together(clusters, tables, statistics, n, np.arange(n), n, out)
 
 
 @njit(nogil=True, cache=True)
 def fill_pairs(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
     statistics,  # IN (n, width)
     first,  # IN
     last,  # IN
     together,  # OUT (n (n - 1) / 2,)
 ):
-    """Find the log marginal of every pair whose lower place is from first up to last."""
+    """Compute the log marginal of every pair whose lower place is from first up to last."""
     n = statistics.shape[0]
     places = np.arange(n)
     for x in range(first, last):
@@ -84,7 +85,7 @@ def odds_of_pairs(
 
 @njit(nogil=True, cache=True)
 def _find_partner(odds, alive, at, n_alive, n, best, partner):
-    """Look for the best partner of the place ``alive[at]`` among those after it."""
+    """Find the best partner of the place ``alive[at]`` among those after it."""
     x = alive[at]
     start = _row_start(n, x)
     highest, found = -np.inf, _STALE
@@ -97,7 +98,7 @@ def _find_partner(odds, alive, at, n_alive, n, best, partner):
 
 @njit(nogil=True, cache=True)
 def _best_pair(odds, alive, n_alive, n, best, partner):
-    """Return where among the living the pair with the best odds has its lower place."""
+    """Return the position in ``alive`` of the lower place of the pair with the best odds."""
     while True:
         at = 0
         for other in range(1, n_alive - 1):
@@ -110,22 +111,22 @@ def _best_pair(odds, alive, n_alive, n, best, partner):
 
 @njit(nogil=True, cache=True)
 def _softplus(x):
-    """Return log(1 + exp(x)), of which nothing overflows."""
+    """Return log(1 + exp(x)) without overflow."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @njit(nogil=True, cache=True)
 def grow(
-    clusters,  # IN a place to work, one cluster
+    clusters,  # IN workspace, one cluster
     tables,  # IN (width, n_counts)
-    statistics,  # IN those of the leaves (n, width), OUT rubbish
-    size,  # IN (n,) rows of each leaf, OUT rubbish
+    statistics,  # IN those of the leaves (n, width), overwritten
+    size,  # IN (n,) rows of each leaf, overwritten
     log_weight,  # IN (n_rows + 1,)
-    log_sum,  # IN (n,) of the leaves, OUT rubbish
-    odds,  # IN of all pairs, OUT rubbish
+    log_sum,  # IN (n,) of the leaves, overwritten
+    odds,  # IN of all pairs, overwritten
     children,  # OUT (n - 1, 2), leaves are 0 to n - 1, the node of merge i is n + i
 ):
-    """Merge the pair with the best odds until one is left."""
+    """Merge the pair with the best odds until one cluster is left."""
     n = statistics.shape[0]
     alive, node = np.arange(n), np.arange(n)
     best, partner = np.full(n, -np.inf), np.full(n, _STALE)
@@ -138,7 +139,7 @@ def grow(
         x = alive[at]
         y = partner[x]
         children[step, 0], children[step, 1] = min(node[x], node[y]), max(node[x], node[y])
-        # The merged cluster takes the place of y, and x is gone.
+        # The merged cluster takes the place of y, and x is removed.
         log_sum[y] += log_sum[x] + _softplus(odds[_row_start(n, x) + y])
         size[y] += size[x]
         node[y] = n + step
@@ -175,7 +176,7 @@ def add_up(
     children,  # IN (n - 1, 2)
     values,  # IN those of the leaves (2 n - 1, width), OUT those of all nodes
 ):
-    """Add what the children of every node have."""
+    """Sum the values of the children of every node."""
     n = children.shape[0] + 1
     for step in range(n - 1):
         a, b = children[step]
@@ -190,7 +191,7 @@ def sum_up(
     log_sum,  # OUT (2 n - 1,)
     log_odds,  # OUT (n - 1,)
 ):
-    """Find the sums over partitions, and the odds of merges, of a given tree."""
+    """Compute the sums over partitions, and the odds of merges, of a given tree."""
     n = children.shape[0] + 1
     for leaf in range(n):
         log_sum[leaf] = log_joint[leaf]
@@ -207,9 +208,9 @@ def weigh_nodes(
     log_odds,  # IN (n - 1,)
     weight,  # OUT (2 n - 1,)
 ):
-    """Find the probability that each node is a cluster: its merge is taken, and none above it."""
+    """Compute the probability that each node is a cluster: merged itself, and no ancestor is."""
     n = children.shape[0] + 1
-    weight[2 * n - 2] = 1.0  # until its own turn comes, the probability that all above are apart
+    weight[2 * n - 2] = 1.0  # until it is visited, the probability that no ancestor is merged
     for step in range(n - 2, -1, -1):
         above = weight[n + step]
         ratio = math.exp(-abs(log_odds[step]))
@@ -226,9 +227,9 @@ def walk_down(
     children,  # IN (n - 1, 2)
     log_size,  # IN (2 n - 1,)
     rows,  # IN (n_rows, n_features)
-    at,  # IN (n_rows,) where each row starts, OUT the leaf that it ends at
+    at,  # IN (n_rows,) where each row starts, OUT the leaf that it reaches
 ):
-    """Let each row fall from node to node to the child that is likelier to have it."""
+    """Pass each row down from node to node, to the child with the higher probability."""
     n = children.shape[0] + 1
     for i in range(rows.shape[0]):
         k = at[i]

@@ -1,4 +1,4 @@
-"""Compiled kernels that are kept for the next process, where, and when they must not be used."""
+"""The cache of compiled kernels: where it is stored, and when it is invalid."""
 
 import atexit
 import hashlib
@@ -17,25 +17,25 @@ logger = logging.getLogger("countless")
 
 
 def forget_stale_kernels() -> None:
-    """Forget all kept kernels after any source has changed, as by an upgrade.
+    """Clear the cache of compiled kernels after any source has changed, as by an upgrade.
 
-    numba compares a kernel's own file only. One that calls into a file that has changed would go on
-    with what it was compiled with, and read arrays at places where they no longer are.
+    numba compares only the kernel's own file. A kernel that calls into a changed file would use the
+    old compiled code, and read arrays at offsets that are no longer valid.
     """
     here = Path(__file__)
     try:
         kept = FunctionCache(forget_stale_kernels).cache_path
-    except RuntimeError:  # numba can write neither beside the sources nor into a folder of the user
+    except RuntimeError:  # numba can write neither to the source folder nor to one of the user
         use_temporary_cache()
         kept = FunctionCache(forget_stale_kernels).cache_path
     forget_if_changed(sorted(here.parent.glob("*.py")), Path(kept))
 
 
 def use_temporary_cache() -> None:
-    """Have numba keep compiled code in a new temporary folder, until this process ends.
+    """Have numba cache compiled code in a new temporary folder, until this process ends.
 
-    The name of the folder is random: numba runs what it finds in its cache, and others may write
-    where temporary folders are.
+    The name of the folder is random: numba runs what it finds in its cache, and other users may
+    write where temporary folders are.
     """
     folder = tempfile.mkdtemp(prefix="countless-numba-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -59,4 +59,4 @@ def forget_if_changed(sources: list[Path], kept: Path) -> None:
         index.unlink(missing_ok=True)  # another process may be doing the same
     part = stamp.with_suffix(f".{os.getpid()}")
     part.write_text(digest.hexdigest())
-    os.replace(part, stamp)  # nobody reads a half of it
+    os.replace(part, stamp)  # atomic: no reader sees a partial file

@@ -1,8 +1,8 @@
-"""Densities of rows of cells in clusters, found for a block of rows at a time.
+"""Log predictive densities of rows in clusters of cell models, computed for blocks of rows.
 
-One row after the other, a handful of clusters leaves a processor's vectors empty; along a column
-they are full. Where a cluster changes, its density is lost for the rows that are left of the block,
-and found again for each of them.
+With few clusters, a loop over clusters does not fill SIMD registers; a loop over the rows of a
+block does. When a cluster changes, its densities are invalidated for the remaining rows of the
+block, and recomputed row by row.
 """
 
 import math
@@ -30,28 +30,28 @@ from countless.kernels.models_cells import (
 from countless.kernels.models_cells_marginals import CATEGORY, COUNT, FIXED, NUMBER
 
 BLOCK_ROWS = 64
-# Densities of smaller counts are tabled.
+# Densities of counts below this are tabulated.
 MOST_COUNTS = 64
 
 
 class CellBlocks(NamedTuple):
-    """Clusters of cells, and the densities of a block of rows in them."""
+    """Clusters of cell models, and the log densities of a block of rows in them."""
 
     cells: CellClusters
-    start: np.ndarray  # (n_columns + 1,) int64, the stretch of each column in the tables
-    known: np.ndarray  # (room, n_known) log densities of categories and small counts; the last of
-    known_without: np.ndarray  # a stretch is a gap's, 0; and given the others of its own cluster
-    density: np.ndarray  # (room, BLOCK_ROWS), NaN where it is lost
-    untabled: np.ndarray  # (room,) bool, whether a cluster changed since its tables were filled
-    values: np.ndarray  # (BLOCK_ROWS,): a place to work
-    rests: np.ndarray  # (BLOCK_ROWS,): a place to work
-    own: np.ndarray  # (BLOCK_ROWS,) int64: a place to work
-    places: np.ndarray  # (BLOCK_ROWS,) uint64: a place to work
+    start: np.ndarray  # (n_columns + 1,) int64, where each column begins in the tables
+    known: np.ndarray  # (capacity, n_known) log densities of categories and small counts; the last
+    known_without: np.ndarray  # of a column is 0, for NaN; and the same without the row itself
+    density: np.ndarray  # (capacity, BLOCK_ROWS), NaN where it is invalid
+    untabled: np.ndarray  # (capacity,) bool, whether a cluster changed since its tables were filled
+    values: np.ndarray  # (BLOCK_ROWS,), workspace
+    rests: np.ndarray  # (BLOCK_ROWS,), workspace
+    own: np.ndarray  # (BLOCK_ROWS,) int64, workspace
+    places: np.ndarray  # (BLOCK_ROWS,) uint64, workspace
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_tables(blocks, c):
-    """Find the log densities of all categories and small counts in a cluster."""
+    """Tabulate the log densities of all categories and small counts in a cluster."""
     cells, known = blocks.cells, blocks.known[c]
     statistics, prior, terms = cells.statistics[c], cells.prior, cells.terms
     for j in cells.columns:
@@ -74,7 +74,7 @@ def _fill_tables(blocks, c):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_own_tables(blocks, c):
-    """Find the same given the others of a cluster that has the cell, and what numbers need."""
+    """Tabulate the log densities of cells given the other rows of their own cluster."""
     cells, known = blocks.cells, blocks.known_without[c]
     statistics, prior = cells.statistics[c], cells.prior
     for j in cells.columns:
@@ -102,7 +102,7 @@ def _fill_own_tables(blocks, c):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 def _add_numbers(kind, count, terms, first, c, values, own, n_rows, rests, out):
-    """Add the log densities of numbers; NaN where a row's own cluster would lose digits."""
+    """Add the log densities of numbers; NaN where a row's own cluster would lose precision."""
     mean, constant = terms[first + MEAN, c], terms[first + CONSTANT, c]
     slope, slope_own = terms[first + SLOPE, c], terms[first + SLOPE_WITHOUT, c]
     constant_own = terms[first + CONSTANT_WITHOUT, c]
@@ -138,7 +138,7 @@ def _add_numbers(kind, count, terms, first, c, values, own, n_rows, rests, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_known(known, known_without, places, own, n_clusters, n_rows, out):
-    """Add log densities from tables."""
+    """Add tabulated log densities."""
     for c in range(n_clusters):
         of_cluster, sums = known[c], out[c]
         for t in range(n_rows):
@@ -151,7 +151,7 @@ def _add_known(known, known_without, places, own, n_clusters, n_rows, out):
 
 @njit(nogil=True, cache=True)
 def _add_large_counts(cells, first, n_tabled, values, own, n_clusters, n_rows, out):
-    """Add the log densities of counts that the tables do not have."""
+    """Add the log densities of counts beyond the tables."""
     prior, statistics = cells.prior, cells.statistics
     for t in range(n_rows):
         if values[t] >= n_tabled:
@@ -170,10 +170,10 @@ def find_block(
     rows,  # IN (n_rows, n_columns)
     begin,  # IN, the first row of the block
     n_rows,  # IN, at most BLOCK_ROWS
-    labels,  # IN (n_rows,) the cluster that has each row, whose other rows are then meant, or -1
-    seated,  # IN, whether any row may be in a cluster
+    labels,  # IN (n_rows,) the cluster of each row, which is predicted from its other rows; or -1
+    seated,  # IN, whether any row is assigned to a cluster
 ):
-    """Find the log densities of some rows in each of the first clusters."""
+    """Compute the log densities of a block of rows in each of the first clusters."""
     cells, out = blocks.cells, blocks.density
     values, own, places = blocks.values, blocks.own, blocks.places
     out[n_clusters:] = math.nan
@@ -200,7 +200,7 @@ def find_block(
         first_place, gap = blocks.start[j], blocks.start[j + 1] - 1
         n_tabled = gap - first_place
         for t in range(n_rows):
-            known = values[t] < n_tabled  # which a NaN is not
+            known = values[t] < n_tabled  # False for NaN
             places[t] = first_place + int(values[t]) if known else gap
         _add_known(blocks.known, blocks.known_without, places, own, n_clusters, n_rows, out)
         if kind == COUNT:
@@ -213,11 +213,11 @@ def find_again(
     n_clusters,  # IN
     rows,  # IN (n_rows, n_columns)
     i,  # IN
-    t,  # IN, the place of row i in the block
-    own,  # IN, the cluster that has row i, or -1
-    found,  # a place to work, (room,)
+    t,  # IN, the position of row i in the block
+    own,  # IN, the cluster of row i, or -1
+    found,  # workspace, (capacity,)
 ):
-    """Find the log densities of a row that were lost."""
+    """Recompute the invalidated log densities of a row."""
     out, n_lost = blocks.density[:, t], 0
     for c in range(n_clusters):
         n_lost += math.isnan(out[c])
@@ -237,7 +237,7 @@ def lose(
     c,  # IN
     t,  # IN
 ):
-    """Lose the densities of a cluster that has changed, from a place in the block on."""
+    """Invalidate the densities of a changed cluster, from a position in the block on."""
     blocks.untabled[c] = True
     blocks.density[c, t:] = math.nan
 
@@ -247,10 +247,10 @@ def follow(
     blocks,  # IN and OUT
     rows,  # IN (n_rows, n_columns)
     begin,  # IN, the first row of the block
-    end,  # IN, the row after the last one that was drawn
-    labels,  # IN (n_rows,), the clusters that rows have now
+    end,  # IN, the row after the last one sampled
+    labels,  # IN (n_rows,), the current clusters of rows
 ):
-    """Let the statistics of clusters follow the rows of a block, all at once."""
+    """Update the statistics of clusters with the moves of a block of rows at once."""
     cells, own = blocks.cells, blocks.own
     for i in range(begin, end):
         old, new = own[i - begin], labels[i]

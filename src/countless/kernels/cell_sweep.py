@@ -1,9 +1,9 @@
-"""Giving rows of cells to clusters in their order, a block of rows at a time.
+"""Gibbs sweeps over rows of cells in row order, a block of rows at a time.
 
-The same draws as ``gibbs.sweep``, of which only those rows cost much whose clusters have changed.
-For proposals clusters may lag: the rows of a block are foretold by those before it, and a cluster
-that opens ends the block. Blocks are then a share of the rows that were seated since the last one
-opened, or of all rows where each has a cluster already.
+Samples as ``gibbs.sweep`` does; only rows whose clusters have changed are expensive. In proposals
+the clusters may lag: the rows of a block are predicted from the rows before the block, and a new
+cluster ends the block. The block length is then a fraction of the rows assigned since a cluster was
+last opened, or of all rows where every row has a cluster already.
 """
 
 import math
@@ -16,32 +16,32 @@ from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, fo
 from countless.kernels.gibbs import draw_slot, look_at
 from countless.kernels.models_cells import add_cells, remove_cells
 
-# A block of lagging clusters is this part of the rows since one opened.
+# With lagging clusters a block has at most one in this many of the rows since one opened.
 _LAGGING = 16
 _STAYS, _LOST = -1, -2
 
 
 @njit(nogil=True, cache=True)
 def _draw_rows(
-    density,  # IN (room, n_rows of the block)
-    i,  # IN, the row to begin with
+    density,  # IN (capacity, n_rows of the block)
+    i,  # IN, first row to visit
     begin,  # IN, the first row of the block
     end,  # IN, the row after the last one of the block
     lags,  # IN
-    slots,  # IN: how many there are, how many have rows, and the lowest that has none
-    sizes,  # IN and OUT (room,)
+    slots,  # IN: number of slots in use, number of clusters, and the lowest empty slot
+    sizes,  # IN and OUT (capacity,)
     labels,  # IN and OUT (n_rows,)
     target,  # IN
     join,  # IN
     opening,  # IN
     random,  # IN
-    weights,  # a place to work, (room,)
-    sums,  # a place to work, (room,)
+    weights,  # workspace, (capacity,)
+    sums,  # workspace, (capacity,)
 ):
-    """Draw rows until one changes a cluster.
+    """Sample slots of rows until one changes a cluster.
 
-    Returns the row after the last one drawn; the slot that it had and the one that it went to, or
-    what else there is to say; and the log probability of what was chosen.
+    Returns the row after the last one sampled; its previous and its new slot, or a status code in
+    their place; and the log probability of the choices.
     """
     n_slots, n_clusters, empty = slots
     may_open, log_chosen = opening.shape[0] > 0, 0.0
@@ -77,20 +77,20 @@ def _draw_rows(
 @njit(nogil=True, cache=True)
 def sweep_cells(
     blocks,  # IN and OUT
-    lags,  # IN, whether clusters have the rows of a block at its end only
-    sizes,  # IN and OUT (room,) int64, how many rows each slot has
+    lags,  # IN, whether clusters are updated only at the end of a block
+    sizes,  # IN and OUT (capacity,) int64, number of rows in each slot
     rows,  # IN (n_rows, n_columns)
-    i,  # IN, the row to begin with
-    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
-    target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
+    i,  # IN, first row to visit
+    labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
+    target,  # IN (n_rows,) int32, forced slot of each row; empty: slots are sampled
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN (n,) log prior weights of a new cluster, by cluster count; empty: none may open
     random,  # IN, a numpy Generator
 ):
-    """Draw the slot of each row in turn.
+    """Sample the slot of each row in turn.
 
-    Returns the row at which slots ran out, or the number of rows, and the log probability of what
-    was chosen.
+    Returns the row at which no empty slot was left, or the number of rows; and the log probability
+    of the choices.
     """
     blocks = borrowed(blocks)
     cells, density, room, may_open = (

@@ -1,7 +1,7 @@
-"""Cholesky factors that follow a matrix through rank-one changes.
+"""Cholesky factors under rank-one updates and downdates.
 
-``factor[j, i]`` for ``i >= j`` is ``L[i, j]``: columns are contiguous, so that every inner loop is.
-The rest of the array is never read.
+``factor[j, i]`` for ``i >= j`` is ``L[i, j]``: columns are contiguous, as are inner loops. The
+rest of the array is never read.
 """
 
 import math
@@ -14,12 +14,12 @@ _FAST = {"reassoc", "contract", "nsz"}
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def factorize(
     factor,  # IN the matrix in the same layout; OUT its factor (d, d)
-    least,  # IN (d,) no pivot is less than this, whatever rounding says
+    least,  # IN (d,) lower bounds of the pivots
 ):
     """Replace a symmetric matrix by its factor.
 
-    Where the matrix is another one plus a sum of squares, the pivots of that other one are such
-    bounds, and the factor exists however many digits the sum has lost.
+    Where the matrix is another one plus a sum of squares, the pivots of that other one are lower
+    bounds, and with them the factor exists however inaccurate the sum is.
     """
     d = factor.shape[0]
     for j in range(d):
@@ -36,7 +36,7 @@ def factorize(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def update(
     factor,  # IN and OUT (d, d), of A and then of A + x x'
-    x,  # IN (d,), OUT rubbish
+    x,  # IN (d,), overwritten
 ):
     """Add the outer product of ``x``."""
     d = factor.shape[0]
@@ -56,12 +56,12 @@ def update(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def downdate(
     factor,  # IN and OUT (d, d), of A and then of A - x x'
-    x,  # IN (d,), OUT rubbish
-    least,  # IN in (0, 1): the least share of a squared pivot that may remain
+    x,  # IN (d,), overwritten
+    least,  # IN in (0, 1): the smallest share of a squared pivot that may remain
 ):
-    """Take the outer product of ``x`` away; return False (and rubbish) where digits would be lost.
+    """Subtract the outer product of ``x``; return False (factor invalid) if precision is lost.
 
-    A pivot that shrinks much magnifies the rounding errors in it by as much.
+    A pivot that shrinks by a factor magnifies its relative rounding error by the same factor.
     """
     d = factor.shape[0]
     for j in range(d):
@@ -83,7 +83,7 @@ def downdate(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def squared_length(
     factor,  # IN (d, d)
-    x,  # IN (d,), OUT rubbish
+    x,  # IN (d,), overwritten
 ):
     """Return ``x' A^-1 x`` by one triangular solve."""
     d = factor.shape[0]
@@ -99,10 +99,10 @@ def squared_length(
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def squared_lengths(
     factor,  # IN (d, d)
-    x,  # IN (d, n), OUT rubbish
+    x,  # IN (d, n), overwritten
     out,  # OUT (n,)
 ):
-    """Find ``x' A^-1 x`` for each column of ``x``, side by side."""
+    """Compute ``x' A^-1 x`` for each column of ``x`` in one vectorized loop."""
     d, n = x.shape
     for r in range(n):
         out[r] = 0.0

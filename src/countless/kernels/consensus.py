@@ -1,9 +1,9 @@
-"""A partition beside many draws: tables of shared rows that follow every move of a block of rows.
+"""Local search for a consensus partition: contingency tables against many posterior draws.
 
 With ``n_a`` rows in cluster a of the partition, of which ``n_ab`` are in cluster b of a draw, both
-the variation of information and Binder's loss are, up to what no move changes, sums of one function
-``f`` of these counts: ``sum_a f(n_a) - 2 mean over draws of sum_ab f(n_ab)``, where
-``f(x) = x log x`` or ``f(x) = x x``.
+the variation of information and Binder's loss are, up to constants, sums of one function ``f`` of
+these counts: ``sum_a f(n_a) - 2 mean over draws of sum_ab f(n_ab)``, where ``f(x) = x log x`` or
+``f(x) = x x``. The tables are updated with every move of a block of rows.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ def fill_tables(
     labels,  # IN (n_items,), not negative
     profiles,  # IN (n_items, n_draws), the labels of each item in the draws
     offsets,  # IN (n_draws,), where the cells of each draw begin
-    weight,  # IN (n_items,), rows that an item stands for
-    sizes,  # OUT (room,), rows of each cluster
-    cells,  # OUT (n_cells, room), rows that a cluster of a draw shares with a cluster
+    weight,  # IN (n_items,), number of rows that an item represents
+    sizes,  # OUT (capacity,), rows of each cluster
+    cells,  # OUT (n_cells, capacity), rows that a cluster of a draw shares with a cluster
 ):
     """Count the rows of each cluster, and those it shares with each cluster of each draw."""
     sizes[:] = 0
@@ -31,12 +31,12 @@ def fill_tables(
 
 @njit(nogil=True, cache=True)
 def sum_tables(
-    sizes,  # IN (room,)
-    cells,  # IN (n_cells, room)
+    sizes,  # IN (capacity,)
+    cells,  # IN (n_cells, capacity)
     share,  # IN (n_cells,), twice the weight of the draw of each cell
     f,  # IN (n_rows + 1,)
 ):
-    """Return the loss that tables stand for."""
+    """Return the loss of the contingency tables."""
     loss = 0.0
     for cluster in range(sizes.shape[0]):
         loss += f[sizes[cluster]]
@@ -50,25 +50,25 @@ def sum_tables(
 
 @njit(nogil=True, cache=True)
 def move_blocks(
-    members,  # IN (n_members,), the items of one block after the other
-    starts,  # IN (n_blocks + 1,), where blocks begin among them
+    members,  # IN (n_members,), items sorted by block
+    starts,  # IN (n_blocks + 1,), where blocks begin in ``members``
     profiles,  # IN (n_items, n_draws)
     offsets,  # IN (n_draws,)
     weight,  # IN (n_items,)
     share,  # IN (n_cells,)
     f,  # IN (n_rows + 1,)
-    least,  # IN, a smaller gain is rounding
-    labels,  # OUT (n_items,), follows; -1 for what has no cluster yet
-    sizes,  # OUT (room,), follows
-    cells,  # OUT (n_cells, room), follows
-    margin,  # OUT (n_blocks,), what the next best place would cost more
+    least,  # IN, smaller gains are rounding errors
+    labels,  # OUT (n_items,), updated; -1: not assigned yet
+    sizes,  # OUT (capacity,), updated
+    cells,  # OUT (n_cells, capacity), updated
+    margin,  # OUT (n_blocks,), how much more the second best cluster would cost
 ):
-    """Move each block of items of one cluster to the cluster, or a new one, where it costs least.
+    """Move each block of items to the cluster, existing or new, where the loss is least.
 
-    Returns by how much the loss fell; what had no cluster before does not count.
+    Returns the decrease of the loss; items that had no cluster before do not count.
     """
     part = np.zeros(cells.shape[0], dtype=np.int64)  # rows of the block in each cell
-    touched = np.empty(cells.shape[0], dtype=np.int64)  # cells that have any
+    touched = np.empty(cells.shape[0], dtype=np.int64)  # cells with any of these rows
     cost = np.empty(sizes.shape[0])
     looked_at = 1
     for cluster in range(sizes.shape[0]):

@@ -1,13 +1,14 @@
-"""Messages of factors that see how many of their variables are on, and nothing else.
+"""Max-product messages of factors that depend only on how many of their variables are on.
 
-Such a factor weighs a count c by a table, and its variable p, when on, brings ``value[p]``. What
-each variable is told rests on the best choice of the others at every count. With values sorted, the
-best c are the first c, and leaving one out shifts those behind it. So a variable needs the largest
-``sum of the first c + weight`` of the counts before it, and that of the counts behind it.
+Such a factor adds ``weight[c]`` for a count c, and variable p adds ``value[p]`` when it is on. The
+message to a variable needs the maximum over the other variables at every count. With values sorted
+in descending order the best choice of c variables is the first c, and excluding one variable shifts
+those after it. So a variable needs the maximum of ``sum of the first c + weight`` over the counts
+before its position, and over the counts after it.
 
-Few variables need an order for that. Values are dealt into bins, largest first. At counts between
-bins their sums give those largest exactly. At counts inside a bin they give bounds, since values
-are between its ends; where a bound leaves room for a larger one, and only there, values are sorted.
+A full sort is rarely needed. Values are distributed over bins, largest first. At counts on the
+border between bins these maxima are exact. At counts inside a bin the sums are bounded, since the
+bin's ends bound its values; only where a bound exceeds the known maximum are its values sorted.
 """
 
 from typing import NamedTuple
@@ -15,19 +16,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-RUN = 12  # stretches of this length are sorted by insertion
+RUN = 12  # runs of this length are sorted by insertion
 VALUES_A_BIN = 8
-LEAST_RANGE = 1e-200  # of values that bins can tell apart
+LEAST_RANGE = 1e-200  # smallest range of values that is divided into bins
 
 
 class Bins(NamedTuple):
-    """Room for n values in bins: as many as there are at first, and one more for each value."""
+    """Workspace for n values in bins: the initial bins, and one more for each value."""
 
-    held: np.ndarray  # (n_bins + 1,), how many values are in the bins before
-    total: np.ndarray  # (n_bins + 1,), and their sum
-    before: np.ndarray  # (2, n_bins), the largest at counts up to each bin, off and on
-    behind: np.ndarray  # (2, n_bins), and from its end
-    is_open: np.ndarray  # (n_bins,), whether a larger one may be inside
+    held: np.ndarray  # (n_bins + 1,), number of values in the previous bins
+    total: np.ndarray  # (n_bins + 1,), sum of these values
+    before: np.ndarray  # (2, n_bins), the maximum over counts up to each bin, off and on
+    behind: np.ndarray  # (2, n_bins), the maximum over counts from the bin's end
+    is_open: np.ndarray  # (n_bins,), whether a larger sum is possible inside
     renamed: np.ndarray  # (n_bins,)
     bin_of: np.ndarray  # (n,), of each value
     key: np.ndarray  # (2, n + 1), for sorting
@@ -36,7 +37,7 @@ class Bins(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_bins(n):
-    """Return room for n values."""
+    """Allocate the workspace for n values."""
     n_bins = n + n // VALUES_A_BIN + 1
     return Bins(
         np.empty(n_bins + 1, dtype=np.int64),
@@ -53,9 +54,9 @@ def new_bins(n):
 
 @njit(nogil=True, cache=True)
 def sort_descending(key, item, spare_key, spare_item, n):
-    """Sort the first n keys, largest first, and their items along; all four are # OUT.
+    """Sort the first n keys in descending order, and their items along; all four are # OUT.
 
-    Returns the two arrays that hold the result.
+    Returns the two arrays that contain the result.
     """
     for low in range(0, n, RUN):
         for at in range(low + 1, min(low + RUN, n)):
@@ -92,7 +93,7 @@ def _extremes(value, n):
 
 @njit(nogil=True, cache=True)
 def _deal(value, n, low, high, n_bins, bins):
-    """Deal values into bins of equal widths; bins is # OUT."""
+    """Distribute values over bins of equal widths; bins is # OUT."""
     held, total, bin_of = bins.held, bins.total, bins.bin_of
     bins_a_unit = n_bins / (high - low) if high - low > LEAST_RANGE else 0.0
     for p in range(n):
@@ -110,7 +111,7 @@ def _deal(value, n, low, high, n_bins, bins):
 
 @njit(nogil=True, cache=True)
 def _note_largest(weight, n_bins, bins):
-    """Fill in what is largest before and behind each bin; return that of all, and one more on."""
+    """Fill the maxima before and behind each bin; return those for one fewer, as many, one more."""
     held, total, before, behind, _, _, _, _, _ = bins
     off, on = weight[1], weight[2]
     for b in range(n_bins):
@@ -127,7 +128,7 @@ def _note_largest(weight, n_bins, bins):
 
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
 def _bound_inside(weight, first, last, begin, end, top, bottom):
-    """Bound the sums at counts between first and last: with one fewer on, as many, one more."""
+    """Bound the sums at counts between first and last: one fewer on, as many, one more."""
     from_top, from_bottom = begin - first * top, end - last * bottom
     fewer = same = more = -np.inf
     for c in range(first + 1, last):
@@ -140,10 +141,10 @@ def _bound_inside(weight, first, last, begin, end, top, bottom):
 
 @njit(nogil=True, cache=True)
 def _find_open(weight, n_bins, high, width, bins):
-    """Mark bins inside which something may be larger; return how many values they have.
+    """Mark bins inside which a sum may exceed the maxima; return how many values they contain.
 
-    What is inside is of no account if it is no larger than what the bin's end shows to those behind
-    it (its begin to those before it), and its own variables have a better choice without it.
+    A bin needs no sorting if the bounds of the sums inside it exceed neither the maxima that
+    variables in other bins see at its ends, nor the best choice of its own variables without it.
     """
     held, total, before, behind, is_open, _, _, _, _ = bins
     n_open = 0
@@ -168,7 +169,7 @@ def _find_open(weight, n_bins, high, width, bins):
 
 @njit(nogil=True, cache=True)
 def _part_open(value, n, n_bins, bins):
-    """Give each value of an open bin a bin of its own; return how many bins there are then."""
+    """Give each value of an open bin a separate bin; return the new number of bins."""
     held, total, _, _, is_open, renamed, bin_of, keys, items = bins
     n_parted = 0
     for b in range(n_bins):
@@ -181,7 +182,7 @@ def _part_open(value, n, n_bins, bins):
         m += is_open[b]
         bin_of[p] = renamed[b]
     key, item = sort_descending(keys[0], items[0], keys[1], items[1], m)
-    # From the last bin on, so that nothing is overwritten before it is read.
+    # From the last bin to the first, so that nothing is overwritten before it is read.
     to = n_parted
     for b in range(n_bins - 1, -1, -1):
         first, last, end = held[b], held[b + 1], total[b + 1]
@@ -204,10 +205,10 @@ def best_of_others(
     n,  # IN
     weight,  # IN (n + 3,) or more: weight[c + 1] is that of a count c, from -1 on
     bins,  # scratch
-    when_on,  # OUT (n,), the best of the others and the count, with this one on
-    when_off,  # OUT (n,), the same with this one off
+    when_on,  # OUT (n,), the maximum over the other variables with this one on
+    when_off,  # OUT (n,), the maximum over the other variables with this one off
 ):
-    """Return the best of all, the count taken for one fewer than it is, as it is, and one more."""
+    """Return the overall maximum with the count taken as one fewer, as it is, and one more."""
     if n == 0:
         return weight[0], weight[1], weight[2]
     low, high = _extremes(value, n)

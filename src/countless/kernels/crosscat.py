@@ -1,7 +1,7 @@
-"""Columns of a table under partitions of its rows: their densities, views and hyperparameters.
+"""Columns of a table given partitions of its rows: marginals, views and hyperparameters.
 
-``clusters`` is a ``CellClusters`` for all columns, used for its prior and as a place to work: the
-statistics of one column under one partition fill that column's stretch.
+``clusters`` is a ``CellClusters`` for all columns, used for its prior and as workspace: the
+statistics of one column under one partition fill that column's range.
 """
 
 import math
@@ -25,7 +25,7 @@ _FEW_ROWS = 256
 
 @njit(nogil=True, cache=True)
 def _count_column(kind, first, values, labels, statistics):
-    """Sum up one column under one partition into cleared statistics."""
+    """Sum the statistics of one column under one partition into cleared statistics."""
     if kind == CATEGORY:
         for i in range(values.shape[0]):
             if not math.isnan(values[i]):
@@ -51,8 +51,8 @@ def count_columns(
     labels,  # IN (n_rows,)
     statistics,  # IN and OUT (n_clusters, width)
 ):
-    """Sum up columns under one partition, without the terms that only a sampler needs."""
-    # Some rows of all columns stay in the cache, whichever way the table lies.
+    """Sum the statistics of columns under one partition, without the cached terms of samplers."""
+    # In chunks of rows, which stay in the CPU cache whatever the memory layout of the table.
     for begin in range(0, labels.shape[0], _FEW_ROWS):
         some = labels[begin : begin + _FEW_ROWS]
         for j in range(kind.shape[0]):
@@ -70,14 +70,14 @@ def _log_marginal_of_column(clusters, j, n_clusters):
 
 @njit(nogil=True, cache=True)
 def column_marginals(
-    clusters,  # IN and OUT, a place to work
+    clusters,  # IN and OUT, workspace
     values,  # IN (n_columns, n_rows)
     j,  # IN
     labels,  # IN (n_views, n_rows)
     n_clusters,  # IN (n_views,)
     out,  # OUT (n_views,)
 ):
-    """Find the log density of column ``j`` under each partition, parameters integrated out."""
+    """Compute the log marginal likelihood of column ``j`` under each partition."""
     first, last = clusters.start[j], clusters.start[j + 1]
     for v in range(labels.shape[0]):
         clusters.statistics[: n_clusters[v], first:last] = 0.0
@@ -87,7 +87,7 @@ def column_marginals(
 
 @njit(nogil=True, cache=True)
 def draw_log(weights, random):
-    """Draw a place by the exponentials of weights; return it and the log of its probability."""
+    """Sample an index in proportion to exp(weights); return it and its log probability."""
     highest = weights.max()
     total = 0.0
     for v in range(weights.shape[0]):
@@ -98,25 +98,25 @@ def draw_log(weights, random):
     while below <= mark and chosen < weights.shape[0] - 1:
         chosen += 1
         below += math.exp(weights[chosen] - highest)
-    while weights[chosen] == -math.inf:  # where rounding went past the last one
+    while weights[chosen] == -math.inf:  # rounding may have gone past the last index
         chosen -= 1
     return chosen, weights[chosen] - highest - math.log(total)
 
 
 @njit(nogil=True, cache=True)
 def move_columns(
-    clusters,  # IN and OUT, a place to work
+    clusters,  # IN and OUT, workspace
     values,  # IN (n_columns, n_rows)
     order,  # IN (n_columns,), the columns in the order in which they move
     labels,  # IN (n_views, n_rows)
     n_clusters,  # IN (n_views,)
-    join,  # IN (n_columns,), log weights of joining a view by its other columns
+    join,  # IN (n_columns,), log prior weights of joining a view, by its other columns
     random,  # IN, a numpy Generator
     view_of,  # IN and OUT (n_columns,)
 ):
-    """Draw the view of each column in turn, given all others; return how many went elsewhere.
+    """Resample the view of each column in turn, given all others; return how many moved.
 
-    A column that is alone keeps its view: another move takes that down.
+    A column that is alone keeps its view: another move removes such a view.
     """
     n_views = labels.shape[0]
     sizes = np.zeros(n_views, dtype=np.int64)
@@ -143,11 +143,11 @@ def move_columns(
 @njit(nogil=True, cache=True)
 def set_prior(
     kind,  # IN
-    origin,  # IN, what the kernels take for zero
-    hyper,  # IN (n_hyper of the column,) as ``models/families.py`` has them
-    prior,  # OUT (width,), the stretch of the column
+    origin,  # IN, subtracted from values by the kernels
+    hyper,  # IN (n_hyper of the column,) as in ``models/families.py``
+    prior,  # OUT (width,), the range of the column
 ):
-    """Turn the hyperparameters of one column into its prior."""
+    """Convert the hyperparameters of one column to its prior."""
     if kind == NUMBER:
         prior[0] = hyper[0] - origin
         for place in range(1, 4):
@@ -176,7 +176,7 @@ def _log_hyperprior(value, center, spread, shape, scale):
 
 @njit(nogil=True, cache=True)
 def _log_joint_of_hyper(clusters, j, n_clusters, origin, table, h, value, own, places):
-    """Return the log density of a column and of hyperparameter ``h`` at a value."""
+    """Return the log joint density of a column and hyperparameter ``h`` at a value."""
     if value < table.low[h]:
         return -math.inf
     table.value[h] = value
@@ -191,21 +191,21 @@ def _log_joint_of_hyper(clusters, j, n_clusters, origin, table, h, value, own, p
 
 @njit(nogil=True, cache=True)
 def move_hypers(
-    clusters,  # IN and OUT: its prior follows the hyperparameters
+    clusters,  # IN and OUT: its prior is updated with the hyperparameters
     values,  # IN (n_columns, n_rows)
-    order,  # IN, the columns whose hyperparameters move
+    order,  # IN, the columns whose hyperparameters are updated
     labels,  # IN (n_views, n_rows)
     n_clusters,  # IN (n_views,)
     view_of,  # IN (n_columns,)
     origin,  # IN (n_columns,)
     starts,  # IN (n_columns + 1,), where the places of each column begin
-    places,  # IN (n_places,), which hyperparameters make the prior of each column
-    free,  # IN (n_free,), the hyperparameters that may move
+    places,  # IN (n_places,), indices of the hyperparameters of each column's prior
+    free,  # IN (n_free,), the hyperparameters that are not fixed
     free_starts,  # IN (n_columns + 1,), where those of each column begin
     table,  # IN and OUT, a HyperTable
     random,  # IN, a numpy Generator
 ):
-    """Move each free hyperparameter of some columns once, by slice sampling."""
+    """Update each free hyperparameter of some columns once, by slice sampling."""
     for j in order:
         first, last = clusters.start[j], clusters.start[j + 1]
         v = view_of[j]
@@ -221,7 +221,7 @@ def move_hypers(
             level += math.log(1.0 - random.random())
             low = begin - width * random.random()
             high = low + width
-            # Where a width is less than the last digit of a value, no step leads anywhere.
+            # A width below the floating-point spacing of the value cannot extend the interval.
             while low - width < low:
                 if not _log_joint_of_hyper(*state, low, own, own_places) > level:
                     break
@@ -237,14 +237,14 @@ def move_hypers(
                 else:
                     high = value
                 value = low + (high - low) * random.random()
-                if not low < value < high:  # nothing is left between them
+                if not low < value < high:  # the interval has shrunk to nothing
                     _log_joint_of_hyper(*state, begin, own, own_places)
                     break
 
 
 @njit(nogil=True, cache=True)
 def add_surprises(
-    clusters,  # IN, the clusters of a view, of which one column counts
+    clusters,  # IN, the clusters of a view, with one column in use
     rows,  # IN (n_rows, n_columns of the view)
     labels,  # IN (n_rows,)
     out,  # IN and OUT (n_rows,)

@@ -1,24 +1,24 @@
-"""Dissimilarity analysis: splitting a cluster by the rows that are least like the others."""
+"""Divisive analysis (DIANA): clusters split by the rows most dissimilar to the others."""
 
 import numpy as np
 from numba import njit
 
-# Sums are subtracted from until they have lost this share of their digits, then added up anew.
+# A sum is recomputed when subtractions have left less than this share of it.
 WORN = 2.0**-10
-# Averages that differ by less than this share of the larger are equal but for rounding.
+# Averages whose relative difference is below this are equal up to rounding.
 EQUAL = 1e-12
 
 
 @njit(nogil=True, cache=True)
 def split_all(
     distance,  # IN (n, n), symmetric, 0 on the diagonal
-    order,  # OUT (n,), the rows, so that every cluster is a stretch
+    order,  # OUT (n,), the rows, ordered so that every cluster is contiguous
     start,  # OUT (n - 1,), where the cluster of each split begins in the order
     middle,  # OUT (n - 1,), where its second part begins
     stop,  # OUT (n - 1,), where it ends
     height,  # OUT (n - 1,), its diameter
 ):
-    """Split every cluster in two until all rows are alone; parents come before their parts."""
+    """Split every cluster in two until all rows are singletons; parents come before their parts."""
     n = distance.shape[0]
     own, fresh, splinter = np.empty(n), np.empty(n), np.empty(n)
     reach, farthest, place = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -51,7 +51,7 @@ def split_all(
 
 @njit(nogil=True, cache=True)
 def _diameter(distance, order, place, reach, farthest, first, last):
-    """Return the largest dissimilarity; rows that reached out of the cluster are measured anew."""
+    """Return the diameter; recompute the maxima of rows attained outside the cluster."""
     while True:
         widest = order[first]
         for i in range(first + 1, last):
@@ -67,10 +67,10 @@ def _diameter(distance, order, place, reach, farthest, first, last):
 
 @njit(nogil=True, cache=True)
 def _split(distance, order, own, splinter, gone, first, last):
-    """Move rows to a splinter group while they are closer to it; return where the second part is.
+    """Move rows to a splinter group while they are closer to it; return where part two begins.
 
     ``own`` has each row's sum over its group, before and after. Rows of a cluster are in ascending
-    order; of equal candidates the first is taken, and the part with the lowest row comes first.
+    order; ties go to the first candidate, and the part with the lowest row comes first.
     """
     rest, n_moved, best = last - first, 0, order[first]
     for i in range(first, last):
@@ -102,7 +102,7 @@ def _split(distance, order, own, splinter, gone, first, last):
 
 @njit(nogil=True, cache=True)
 def _arrange(order, gone, first, last):
-    """Bring the rows of each part together, that of the first row first; return where it ends."""
+    """Make the rows of each part contiguous, that of the first row first; return where it ends."""
     others = np.empty(last - first, np.int64)
     side, n_others, at = gone[order[first]], 0, first
     for i in range(first, last):
@@ -118,7 +118,7 @@ def _arrange(order, gone, first, last):
 
 @njit(nogil=True, cache=True)
 def _add_up_worn(distance, order, own, fresh, first, last):
-    """Add up anew the sums that are small beside what was subtracted from them."""
+    """Recompute the sums that are small relative to what was subtracted from them."""
     for i in range(first, last):
         row = order[i]
         if own[row] < WORN * fresh[row]:

@@ -1,4 +1,4 @@
-"""Dissimilarities of rows: differences of cells, weighed and added up over the columns."""
+"""Dissimilarities of rows: weighted sums over columns of differences between cells."""
 
 import numpy as np
 from numba import njit
@@ -9,15 +9,15 @@ ABSOLUTE, SQUARED, UNEQUAL = 0, 1, 2
 
 @njit(nogil=True, cache=True)
 def compare_rows(
-    here,  # IN (n, n_columns), NaN is a gap
-    there,  # IN (n_columns, m), the other rows by column
+    here,  # IN (n, n_columns), NaN is a missing value
+    there,  # IN (n_columns, m), the other rows, transposed
     kinds,  # IN (n_columns,), ABSOLUTE, SQUARED or UNEQUAL
     weight,  # IN (n_columns,)
-    gappy,  # IN (n_columns,), whether the other rows have gaps there
-    averaged,  # IN, whether sums are divided by the weight of the columns that both rows know
+    gappy,  # IN (n_columns,), whether the other rows have missing values there
+    averaged,  # IN, whether sums are divided by the weight of the columns known in both rows
     out,  # OUT (n, m)
 ):
-    """Compare every row here with every row there; rows that share no known cell give NaN."""
+    """Compare every row here with every row there; rows without a common known cell give NaN."""
     n_columns, m = there.shape
     total, known, difference = np.empty(m), np.empty(m), np.empty(m)
     for i in range(here.shape[0]):
@@ -28,7 +28,7 @@ def compare_rows(
             cell, others = np.float64(here[i, column]), there[column]
             if np.isnan(cell):
                 continue
-            # The columns of a row one by one, the other rows within: loops that run in registers.
+            # Columns in the outer loop, other rows in the inner one, which vectorizes.
             if kinds[column] == ABSOLUTE:
                 for j in range(m):
                     difference[j] = abs(cell - others[j])

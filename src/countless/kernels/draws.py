@@ -1,4 +1,4 @@
-"""Many partitions of the same rows: numbered alike, and how often two rows are together."""
+"""Many partitions of the same rows: relabelling, and co-clustering frequencies."""
 
 import numpy as np
 from numba import njit
@@ -11,7 +11,7 @@ def number_draws(
     numbered,  # OUT (n_draws, n_rows)
     n_clusters,  # OUT (n_draws,)
 ):
-    """Number the clusters of each draw 0, 1, ... in the order in which its rows show them."""
+    """Relabel the clusters of each draw 0, 1, ... in order of first appearance."""
     number = np.empty(n_names, dtype=np.int64)
     for draw in range(labels.shape[0]):
         number[:] = -1
@@ -31,7 +31,7 @@ def count_together(
     others,  # IN (n_others, n_draws)
     share,  # OUT (n_rows, n_others)
 ):
-    """Give the share of draws in which two rows have the same label, for every pair."""
+    """Compute the share of draws in which two rows have the same label, for every pair."""
     n_draws = profiles.shape[1]
     for row in range(profiles.shape[0]):
         for other in range(others.shape[0]):
@@ -47,7 +47,7 @@ def mix_profiles(
     factors,  # IN (n_draws,), random odd numbers, uint64
     mixed,  # OUT (n_rows,), uint64
 ):
-    """Give each row one number made of its labels in all draws."""
+    """Hash the labels of each row in all draws to one number."""
     mixed[:] = 0
     for draw in range(draws.shape[0]):
         for row in range(draws.shape[1]):
@@ -59,7 +59,7 @@ def are_alike(
     draws,  # IN (n_draws, n_rows)
     model,  # IN (n_rows,), another row for each row
 ):
-    """Tell whether no draw tells any row from its model."""
+    """Return whether every row has the same labels as its model in all draws."""
     for draw in range(draws.shape[0]):
         for row in range(draws.shape[1]):
             if draws[draw, row] != draws[draw, model[row]]:

@@ -1,7 +1,7 @@
-"""Similarities as compiled code sees them: edges, column by column, of a full or a sparse matrix.
+"""Similarities for compiled code: edges, column by column, of a full or a sparse matrix.
 
-Column j holds how well every row is served by j as its exemplar. Of a full matrix there is no need
-to say which rows a column has, so that ``row_of`` and the order by rows are empty.
+Column j has the similarity of every row to j as its exemplar. For a full matrix the row indices
+are implied, so that ``row_of`` and the arrays by rows are empty.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Edges(NamedTuple):
     value: np.ndarray  # (n_edges,)
     start: np.ndarray  # (n + 1,)
     row_of: np.ndarray  # (n_edges,), ascending in every column; empty for a full matrix
-    own: np.ndarray  # (n,), which edge joins each row to itself
+    own: np.ndarray  # (n,), the index of each row's edge to itself
     row_start: np.ndarray  # (n + 1,), the same edges row by row; empty for a full matrix
     column_of: np.ndarray  # (n_edges,)
     edge_of: np.ndarray  # (n_edges,)
@@ -24,7 +24,7 @@ class Edges(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def spread(n, x, y):
-    """Return a number from -1 to 1 that looks random and depends on a place alone."""
+    """Return a pseudorandom number from -1 to 1 that depends only on the position."""
     z = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(y) * np.uint64(0xD1B54A32D192ED03)
     z ^= np.uint64(n)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -35,7 +35,7 @@ def spread(n, x, y):
 
 @njit(nogil=True, cache=True)
 def break_ties(edges, first, last, relative, least, seed):
-    """Shift similarities by a rounding, each by its place, so that no two choices are equal.
+    """Perturb similarities by about a rounding error, by position, so that no two are equal.
 
     edges.value is # OUT, in columns from first to last.
     """

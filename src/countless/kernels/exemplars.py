@@ -1,9 +1,9 @@
-"""Legal clusterings by exemplars: rows that choose one, the best one of a cluster, and moves.
+"""Valid clusterings by exemplars: assignment of rows, the best exemplar of a cluster, and moves.
 
-In a legal clustering the exemplar of a cluster is one of its rows. Of the rows of cluster c,
-``total[j]`` is the sum of their similarities to j, its own preference included, and ``reach[j]``
-counts those that have an edge to j: with sparse similarities only a row that all others reach can
-be the exemplar. Moves of a row change both by the row's own edges alone.
+In a valid clustering the exemplar of a cluster is one of its rows. For row j of cluster c,
+``total[j]`` is the sum of its rows' similarities to j, with j's preference, and ``reach[j]`` counts
+the rows that have an edge to j: with sparse similarities only a row that all others have an edge to
+can be the exemplar. Moving a row changes both only along the row's own edges.
 """
 
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from numba import njit
 
 
 class Groups(NamedTuple):
-    """Clusters under names from 0 to n - 1, and their rows in linked lists."""
+    """Clusters numbered from 0 to n - 1, and their rows in linked lists."""
 
     label: np.ndarray  # (n,), of each row
-    size: np.ndarray  # (n,), of each cluster; 0 for a name that is free
+    size: np.ndarray  # (n,), of each cluster; 0 for an unused number
     exemplar: np.ndarray  # (n,), of each cluster
     total: np.ndarray  # (n,), for each row as exemplar of its cluster
     reach: np.ndarray  # (n,)
@@ -26,23 +26,23 @@ class Groups(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """What one row makes of other rows and of clusters; a mark says that an entry is the row's."""
+    """Workspace of one row's moves; a mark says that an entry belongs to the current row."""
 
-    here: np.ndarray  # (n,), the row whose similarity to j `to` has
+    here: np.ndarray  # (n,), the row whose similarity to j is in `to`
     to: np.ndarray  # (n,)
-    mark: np.ndarray  # (n,), the row that the entries of a cluster are about
-    touched: np.ndarray  # (n,), the clusters that have the mark
-    joined: np.ndarray  # (n,), the total with the row, under the best exemplar but the row
+    mark: np.ndarray  # (n,), the row that a cluster's entries belong to
+    touched: np.ndarray  # (n,), the clusters that are marked
+    joined: np.ndarray  # (n,), the total with the row, under the best exemplar other than the row
     joined_as: np.ndarray  # (n,), and that exemplar
-    served: np.ndarray  # (n,), the similarities of the cluster's rows to the row
-    n_served: np.ndarray  # (n,), and how many there are
+    served: np.ndarray  # (n,), sum of similarities of the cluster's rows to the row
+    n_served: np.ndarray  # (n,), and their number
 
 
 @njit(nogil=True, cache=True)
 def choose_exemplars(edges, exemplars, best, choice):
-    """Give each row the most similar exemplar, and each exemplar itself; best and choice are # OUT.
+    """Assign each row to its most similar exemplar; best and choice are # OUT.
 
-    A row without an edge to any of them becomes its own.
+    Exemplars are assigned to themselves, and so is a row without an edge to any of them.
     """
     value, start, row_of, _, _, _, _ = edges
     n = choice.shape[0]
@@ -68,7 +68,7 @@ def choose_exemplars(edges, exemplars, best, choice):
 
 @njit(nogil=True, cache=True)
 def add_up_columns(edges, label, first, last, total, reach):
-    """Fill total and reach for the rows from first to last as exemplars; both are # OUT."""
+    """Compute total and reach of the rows from first to last as exemplars; both are # OUT."""
     value, start, row_of, _, _, _, _ = edges
     for j in range(first, last):
         begin, mine = start[j], label[j]
@@ -85,7 +85,7 @@ def add_up_columns(edges, label, first, last, total, reach):
 def serve_clusters(edges, label, first, last, served, reached):
     """Sum the similarities of every cluster to the rows from first to last, and count them.
 
-    served and reached, (n, n_clusters), are # OUT and start at 0.
+    served and reached, (n, n_clusters), are # OUT and zeros on input.
     """
     value, start, row_of, _, _, _, _ = edges
     for j in range(first, last):
@@ -117,10 +117,10 @@ def net_of_choice(edges, choice, size):
 
 @njit(nogil=True, cache=True)
 def link_rows(groups, n):
-    """Fill sizes, lists and exemplars from labels, totals and reach; returns how many clusters.
+    """Fill sizes, lists and exemplars from labels, totals and reach; return the cluster count.
 
-    Of the rows that all others reach, the exemplar is the one with the largest total. A cluster
-    that has none gets -1.
+    The exemplar is the row with the largest total among those that all others have an edge to. A
+    cluster without such a row gets -1.
     """
     label, size, exemplar, total, reach, head, _, _ = groups
     size[:] = 0
@@ -191,7 +191,7 @@ def _touch(offers, cluster, row, n_touched):
 
 @njit(nogil=True, cache=True)
 def _ask_clusters(edges, groups, row, offers):
-    """Fill in what the row makes of each cluster that it has an edge with; count these."""
+    """Compute the total with the row of each cluster that it has an edge with; count these."""
     label, size, _, total, reach, _, _, _ = groups
     full = edges.row_of.shape[0] == 0
     n_touched = 0
@@ -216,7 +216,7 @@ def _ask_clusters(edges, groups, row, offers):
 
 @njit(nogil=True, cache=True)
 def _without(groups, row, offers):
-    """Return the total of the row's cluster without it, and the exemplar that it would have."""
+    """Return the total of the row's cluster without it, and the exemplar it would have."""
     _, size, _, total, reach, head, after, _ = groups
     old = groups.label[row]
     left, left_as = -np.inf, -1
@@ -233,7 +233,7 @@ def _without(groups, row, offers):
 
 @njit(nogil=True, cache=True)
 def _move(edges, groups, row, cluster, joins, offers):
-    """Take the row from its cluster into another, which it joins or, under a free name, opens."""
+    """Move the row from its cluster to another, existing or, under an unused number, new."""
     label, _, _, total, reach, _, _, _ = groups
     old = label[row]
     _unlink(groups, row)
@@ -260,12 +260,12 @@ def sweep_rows(
     gain,  # IN (n + 1,), the weight of a cluster by its size
     opened,  # IN (n + 1,), the weight of each number of clusters
     n_clusters,  # IN
-    least,  # IN, gains below this are rounding
+    least,  # IN, smaller gains are rounding errors
     groups,  # OUT
 ):
-    """Offer every row every cluster, with the best exemplars for both, and take what gains most.
+    """Move every row to the cluster that gains most, with the best exemplars of both clusters.
 
-    Returns the number of clusters, and how many rows moved.
+    Returns the number of clusters, and the number of rows that moved.
     """
     label, size, exemplar, total, _, _, _, _ = groups
     n = label.shape[0]
@@ -312,7 +312,7 @@ def sweep_rows(
             continue
         joins = best_cluster >= 0
         if not joins:
-            while size[free] > 0:  # the row leaves others behind, so that some name is free
+            while size[free] > 0:  # the row's cluster has other rows, so that some number is unused
                 free = (free + 1) % n
             best_cluster = free
         _move(edges, groups, row, best_cluster, joins, offers)

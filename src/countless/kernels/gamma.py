@@ -1,4 +1,4 @@
-"""Ratios of gamma functions at the whole numbers that counts are."""
+"""Ratios of gamma functions at integer steps, as counts need them."""
 
 import math
 
@@ -6,15 +6,15 @@ import numpy as np
 from numba import njit
 
 _LOG_FACTORIAL = np.array([math.lgamma(x + 1.0) for x in range(256)])
-# Products of so few factors below this neither overflow nor lose more than a few last bits.
+# Products of this many factors below this bound do not overflow and lose only a few last bits.
 _FEW, _SMALL = 8, 1e30
-# From here on Stirling's series is right to the last bit with the terms below.
+# From here on Stirling's series with the terms below is accurate to the last bit.
 LARGE = 12.0
 
 
 @njit(nogil=True, cache=True)
 def log_factorial(x):
-    """Return log x! of a whole number x >= 0."""
+    """Return log x! of an integer x >= 0."""
     if x < 256:
         return _LOG_FACTORIAL[int(x)]
     return math.lgamma(x + 1.0)
@@ -32,7 +32,7 @@ def stirling_rest(x):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def log_half_step(x, square):
-    """Return log of Gamma(x + 1/2) / Gamma(x), x > 0, times the root of a square."""
+    """Return the log of Gamma(x + 1/2) / Gamma(x), x > 0, times the square root of ``square``."""
     if x < LARGE:
         return math.lgamma(x + 0.5) - math.lgamma(x) + 0.5 * math.log(square)
     r = 1.0 / x
@@ -44,7 +44,7 @@ def log_half_step(x, square):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def log_rising(start, x):
-    """Return log of start (start + 1) ... (start + x - 1) for a whole number x >= 0."""
+    """Return the log of start (start + 1) ... (start + x - 1) for an integer x >= 0."""
     if x <= _FEW and start < _SMALL:
         product = 1.0
         for step in range(int(x)):

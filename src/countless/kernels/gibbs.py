@@ -1,7 +1,7 @@
-"""Giving rows to clusters one by one, each by its probability given all the others.
+"""Collapsed Gibbs sampling: each row is reassigned given the assignments of all others.
 
-Clusters live in slots. A slot without rows keeps its place, so that no row ever has to be renamed;
-the lowest of them is where a new cluster opens.
+Clusters occupy slots. A slot without rows keeps its index, so that no row has to be relabelled; a
+new cluster takes the lowest empty slot.
 """
 
 import math
@@ -16,13 +16,13 @@ from countless.kernels.models import (
     remove_row,
 )
 
-# A cluster that is exp(-40) times as likely as another one is not chosen within a lifetime.
+# A cluster that is exp(-40) times as probable as another one is never drawn in practice.
 NEGLIGIBLE = -40.0
 
 
 @njit(nogil=True, cache=True)
 def look_at(sizes):
-    """Return how many slots there are, how many have rows, and the lowest that has none."""
+    """Return the number of slots in use, the number of clusters, and the lowest empty slot."""
     n_slots, n_clusters, empty = 0, 0, sizes.shape[0]
     for c in range(sizes.shape[0] - 1, -1, -1):
         if sizes[c] == 0:
@@ -35,23 +35,23 @@ def look_at(sizes):
 
 @njit(nogil=True, cache=True)
 def draw_slot(
-    weights,  # IN and OUT (room,), log densities of a row in slots; then the log weights of these
-    reach,  # IN, how many slots there are to choose from
-    sizes,  # IN (room,) int64, how many rows each slot has
-    own,  # IN, the slot that has the row, or negative
-    opened,  # IN, the slot in which a new cluster would open
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN, the log weight of a new one
-    forced,  # IN, the slot that the row must go to; negative where chance decides
-    asked,  # IN, whether the sum is asked for
+    weights,  # IN and OUT (capacity,), log densities of a row in slots; OUT their log weights
+    reach,  # IN, number of slots to choose from
+    sizes,  # IN (capacity,) int64, number of rows in each slot
+    own,  # IN, the row's current slot, or negative
+    opened,  # IN, the slot that a new cluster would take
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN, the log prior weight of a new cluster
+    forced,  # IN, forced slot; negative: the slot is sampled
+    asked,  # IN, whether the normalizing sum is needed
     random,  # IN, a numpy Generator
-    sums,  # a place to work, (room,)
+    sums,  # workspace, (capacity,)
 ):
-    """Draw the slot of a row.
+    """Sample the slot of a row.
 
-    Returns it, the log of the summed weights, NaN if not asked for, and the log odds of the second
-    likeliest slot. The likeliest comes first: mostly chance falls there whatever the others weigh,
-    at most as much as the second each.
+    Returns the slot; the log of the summed weights, NaN unless needed; and the log odds of the
+    second most probable slot. The most probable slot is first in the cumulative sum: usually the
+    uniform draw selects it whatever the other weights, each bounded by the second largest.
     """
     highest, second, likeliest = -math.inf, -math.inf, 0
     for c in range(reach):
@@ -86,22 +86,22 @@ def draw_slot(
 @njit(nogil=True, cache=True)
 def sweep(
     clusters,  # IN and OUT
-    sizes,  # IN and OUT (room,) int64, how many rows each slot has
+    sizes,  # IN and OUT (capacity,) int64, number of rows in each slot
     rows,  # IN (n_rows, n_features)
     order,  # IN (n_visits,) int64, the rows to visit
-    begin,  # IN, the visit to begin with
-    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
-    target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
+    begin,  # IN, index of the first visit
+    labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
+    target,  # IN (n_rows,) int32, forced slot of each row; empty: slots are sampled
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN (n,) log prior weights of a new cluster, by cluster count; empty: none may open
     random,  # IN, a numpy Generator
-    odds,  # OUT (n_rows,) log odds of the second likeliest slot of each; empty if not asked for
+    odds,  # OUT (n_rows,) log odds of the second most probable slot of each; empty: not needed
 ):
-    """Draw the slot of each visited row in turn.
+    """Sample the slot of each visited row in turn.
 
-    Returns the visit at which slots ran out, or the number of visits; the log probability of what
-    was chosen, NaN where rows that have slots may open new ones; and the log of the summed weights
-    of rows that had no slot before, which says how well the clusters foretold them.
+    Returns the visit at which no empty slot was left, or the number of visits; the log probability
+    of the choices, NaN where assigned rows may open new clusters; and the log of the summed weights
+    of rows that were not assigned before, their log predictive density.
     """
     room = sizes.shape[0]
     may_open = opening.shape[0] > 0
@@ -113,11 +113,11 @@ def sweep(
             return visit, log_chosen, log_foretold
         i = order[visit]
         own = labels[i]
-        # A row that is alone opens its own cluster again, or joins another one.
+        # A singleton reopens its own cluster or joins another one.
         alone = own >= 0 and sizes[own] == 1
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
-        # Models are compiled for int64, which other kernels number clusters by.
+        # Models are compiled for int64 cluster indices, as other kernels pass them.
         log_predictive_row(clusters, reach, rows, i, np.int64(own), weights)
         if own >= 0 and math.isnan(weights[own]):
             weights[own] = log_predictive_without(clusters, np.int64(own), rows, i)
@@ -157,14 +157,14 @@ def sweep(
 def sweep_densities(
     densities,  # IN (n_rows, n_slots) log density of each row in each slot
     fresh,  # IN (n_rows,) log density of each row in a new cluster
-    begin,  # IN, the row to begin with
-    sizes,  # IN and OUT (n_slots,) int64, how many rows each slot has
+    begin,  # IN, first row to visit
+    sizes,  # IN and OUT (n_slots,) int64, number of rows in each slot
     labels,  # IN and OUT (n_rows,) int32, the slot of each row
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN (n,) log prior weights of a new cluster, by cluster count
     random,  # IN, a numpy Generator
 ):
-    """Draw the slot of each row in turn, until one of them opens a cluster.
+    """Sample the slot of each row in turn, until one of them opens a cluster.
 
     Returns the row after the last one visited, and whether that one is left without a slot.
     """

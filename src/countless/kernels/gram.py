@@ -1,8 +1,9 @@
-"""Clusters as a kernel matrix sees them: sums of its rows, and what visits and moves cost.
+"""Clusters in the feature space of a kernel: sums of kernel rows, and costs of visits and moves.
 
 ``sums[c, i]`` is the weighted sum of ``kernel[j, i]`` over the rows j of cluster c. With the weight
-W and the square ``Q = sum_i w_i sums[c, i]`` of a cluster, row i is ``kernel[i, i] - 2 sums[c, i] /
-W + Q / W^2`` from its mean, and the rows of the cluster cost ``sum_i w_i kernel[i, i] - Q / W``.
+W and the square ``Q = sum_i w_i sums[c, i]`` of a cluster, the squared distance of row i from its
+mean is ``kernel[i, i] - 2 sums[c, i] / W + Q / W^2``, and the cost of the cluster's rows is
+``sum_i w_i kernel[i, i] - Q / W``.
 """
 
 import numpy as np
@@ -13,8 +14,8 @@ from numba import njit
 def add_rows(kernel, ids, coefficient, slot, start, stop, sums):
     """Add rows of the kernel, times a coefficient, to the sums of their slots; four at a time.
 
-    Columns from start to stop only, so that threads can share the work: entry i of a sum adds up in
-    the order of ``ids`` whatever the columns. sums is # OUT.
+    Only columns from start to stop, so that threads can share the work: entry i of a sum is added
+    in the order of ``ids`` whatever the columns. sums is # OUT.
     """
     n = ids.shape[0]
     at = 0
@@ -36,17 +37,17 @@ def add_rows(kernel, ids, coefficient, slot, start, stop, sums):
 
 @njit(nogil=True, cache=True)
 def add_within(kernel, labels, members, first, coefficient, start, stop, totals):
-    """Give each row the sum of its kernel with the listed members of its own cluster.
+    """Compute for each row the sum of its kernel with the listed members of its own cluster.
 
-    Those of cluster c are ``members[first[c]:first[c + 1]]``; a row of label -1 gets nothing.
-    totals is # OUT.
+    Those of cluster c are ``members[first[c]:first[c + 1]]``; a row of label -1 is skipped. totals
+    is # OUT.
     """
     for i in range(start, stop):
         if labels[i] < 0:
             continue
         row = kernel[i]
         low, high = first[labels[i]], first[labels[i] + 1]
-        # Four chains of additions, since each waits for its own predecessor alone.
+        # Four independent sums, so that additions overlap.
         a = b = c = d = 0.0
         at = low
         while at + 3 < high:
@@ -81,12 +82,12 @@ def visit_rows(
     """Visit rows from ``row`` on: each goes to its cheapest cluster, or opens one.
 
     A cluster that its group does not use yet costs a local penalty more, and a row whose cheapest
-    one costs more than the price opens a cluster, which later rows see. Returns the row to go on
-    from when ``used`` has no column left for another cluster (n_rows: all are done), and how many
-    clusters are open.
+    cluster costs more than the price opens a new one, available to later rows. Returns the row to
+    continue from when ``used`` has no column left for another cluster (n_rows: all are done), and
+    the number of clusters.
 
-    ``used[g, c]`` says whether group g uses cluster c, ``opened`` which row opened the clusters
-    after the first ones. used, opened, labels are # OUT.
+    ``used[g, c]`` says whether group g uses cluster c, ``opened`` which row opened each new
+    cluster. used, opened, labels are # OUT.
     """
     n_rows, n_old = kernel.shape[0], sums.shape[0]
     while row < n_rows:
@@ -98,7 +99,7 @@ def visit_rows(
             else:
                 other = opened[c - n_old]
                 cost = diagonal[row] + diagonal[other] - 2.0 * kernel[other, row]
-            # A row of no weight has no say: it is labelled by its distance alone.
+            # A row of weight 0 does not enter the objective: it is labelled by distance alone.
             if weight > 0.0:
                 cost *= weight
                 if not at[c]:
@@ -122,12 +123,12 @@ def visit_rows(
 def best_exchange(
     i, diagonal, row_weight, group, local_penalty, labels, sums, weight, square, count
 ):
-    """Return the other cluster that row i should be in, and by how much the objective changes."""
+    """Return the best other cluster of row i, and the change of the objective by the move."""
     own, w, g = labels[i], row_weight[i], group[i]
     own_square = w * w * diagonal[i]
     left = weight[own] - w
     target, change = own, 0.0
-    # A row alone in its cluster moves by a merge.
+    # A singleton moves by a merge.
     if w <= 0.0 or left <= 1e-9 * weight[own]:
         return target, change
     leaving = square[own] / weight[own]
@@ -150,7 +151,7 @@ def exchange_changes(
     diagonal, row_weight, group, local_penalty, labels, sums, weight, square, count, start, stop,
     changes,
 ):  # fmt: skip
-    """Find what the best move of every row would change. changes is # OUT."""
+    """Compute the change of the objective by the best move of every row. changes is # OUT."""
     for i in range(start, stop):
         changes[i] = best_exchange(
             i, diagonal, row_weight, group, local_penalty, labels, sums, weight, square, count
@@ -162,7 +163,7 @@ def exchange_rows(
     kernel, ids, diagonal, row_weight, group, local_penalty, rounding, labels, sums, weight, square,
     count,
 ):  # fmt: skip
-    """Move rows one after another where that pays, with sums kept up; return how many moved.
+    """Move rows one at a time where the objective decreases, updating the sums; count the moves.
 
     labels, sums, weight, square, count are # OUT.
     """
@@ -191,9 +192,9 @@ def exchange_rows(
 
 @njit(nogil=True, cache=True)
 def first_asymmetry(kernel, start, stop, tolerance):
-    """Return the column of the first row from start to stop that differs from its mirror image.
+    """Return the first entry in rows start to stop that differs from its transpose.
 
-    Looked at in squares, so that both triangles are read along their rows. (-1, -1): none.
+    Compared in square tiles, so that both triangles are read along their rows. (-1, -1): none.
     """
     size = 64
     found_row, found_column = -1, -1

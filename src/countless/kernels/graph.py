@@ -1,9 +1,9 @@
-"""Moves of single nodes between clusters of a graph, and the graph of the clusters themselves.
+"""Local moves of nodes between clusters of a graph, and the coarse graph of the clusters.
 
-A graph is in compressed sparse rows, without self-loops, and has an entry both ways for every edge:
-the neighbors of node i are ``neighbor[indptr[i]:indptr[i + 1]]``, the weights of the edges to them
-are in ``links``, ``node_out`` holds their sums, and ``node_weight`` what the cut divides by. A
-cluster c with ``out[c]`` links to other clusters costs ``out[c] / weight[c] + penalty``.
+A graph is in compressed sparse row form, without self-loops, and stores every edge in both
+directions: the neighbors of node i are ``neighbor[indptr[i]:indptr[i + 1]]``, ``links`` has the
+edge weights, ``node_out`` their sums (degrees), and ``node_weight`` the denominators of the cut.
+A cluster c whose edges to other clusters weigh ``out[c]`` costs ``out[c] / weight[c] + penalty``.
 """
 
 import heapq
@@ -11,12 +11,12 @@ import heapq
 import numpy as np
 from numba import njit
 
-LIGHTEST_REST = 1e-12  # of a cluster's weight
+LIGHTEST_REST = 1e-12  # relative to a cluster's weight
 
 
 @njit(nogil=True, cache=True, inline="always")
 def cost(out, weight, penalty, crowding):
-    """Return what a cluster costs: its cut ratio, or its links out and the square of its weight."""
+    """Return a cluster's cost: the penalized cut ratio, or its cut plus its squared weight."""
     return out + crowding * weight * weight if crowding > 0.0 else out / weight + penalty
 
 
@@ -28,27 +28,27 @@ def move_nodes(
     node_out,
     node_weight,
     penalty,
-    crowding,  # (n_nodes,), or empty: what the square of a weight costs where this node is
-    pen,  # (n_nodes,), or empty: a node sees only neighbors of its own pen
+    crowding,  # (n_nodes,) or empty: coefficient of the squared cluster weight at this node
+    pen,  # (n_nodes,) or empty: a node may only join neighbors with the same value
     least_gain,
-    queue,  # OUT (n_nodes,), the order of the first visits; used up
+    queue,  # OUT (n_nodes,), the order of the first visits; overwritten
     labels,  # OUT (n_nodes,)
-    out,  # OUT (n_nodes,), a place for every label
+    out,  # OUT (n_nodes,), an entry for every label
     weight,  # OUT (n_nodes,)
     count,  # OUT (n_nodes,)
 ):
-    """Give each node to the cluster where it lowers the objective most, until none can move.
+    """Move each node to the cluster that lowers the objective most, until no node moves.
 
-    A node may join a cluster that it is linked to, or open one. With ``crowding`` a cluster costs
-    its links out and so much for the square of its weight, instead of the penalised cut. Nodes are
-    visited in the order of the queue; when one moves, its neighbors elsewhere join the queue again.
-    Returns how many moved.
+    A node may join a cluster that it shares an edge with, or open a new one. With ``crowding`` a
+    cluster costs its cut plus ``crowding`` times its squared weight, instead of the penalized cut
+    ratio. Nodes are visited in queue order; when one moves, its neighbors in other clusters are
+    queued again. Returns the number of moves.
     """
     n = labels.shape[0]
     penned = pen.shape[0] > 0
     crowded = crowding.shape[0] > 0
     square = 0.0
-    shared = np.zeros(n)  # links from the visited node to each cluster
+    shared = np.zeros(n)  # weight of the edges from the visited node to each cluster
     seen = np.empty(n, dtype=np.int32)
     waiting = np.ones(n, dtype=np.bool_)
     empty = np.empty(n, dtype=np.int32)
@@ -79,7 +79,7 @@ def move_nodes(
             square = crowding[i]
         leave = -cost(out[home], weight[home], penalty, square)
         best, best_change = home, -least_gain
-        # A node that leaves a rest which rounding would swallow stays.
+        # A node does not leave if the remaining weight of its cluster would be lost to rounding.
         stays = count[home] > 1 and weight[home] - own_weight <= LIGHTEST_REST * weight[home]
         if count[home] > 1 and not stays:
             left = out[home] - own_out + 2 * shared[home]
@@ -133,7 +133,7 @@ def join_nodes(
     labels,
     n_clusters,
 ):
-    """Return the graph whose nodes are the clusters: indptr, neighbor, links, node_out, weight."""
+    """Contract clusters to nodes; return indptr, neighbor, links, node_out and node_weight."""
     n = labels.shape[0]
     first = np.zeros(n_clusters + 1, dtype=np.int64)
     for i in range(n):
@@ -184,7 +184,7 @@ def sum_clusters(
     weight,  # OUT (n_labels,)
     count,  # OUT (n_labels,)
 ):
-    """Add up, from nothing, each cluster's links to other clusters, its weight and its nodes."""
+    """Recompute each cluster's edge weight to other clusters, its weight and its node count."""
     out[:] = 0.0
     weight[:] = 0.0
     count[:] = 0
@@ -199,7 +199,7 @@ def sum_clusters(
 
 @njit(nogil=True, cache=True)
 def find_root(parent, node):
-    """Return the cluster that a node has become part of; the way there gets shorter."""
+    """Return the cluster that a node has been merged into, with path compression."""
     root = node
     while parent[root] != root:
         root = parent[root]
@@ -210,9 +210,9 @@ def find_root(parent, node):
 
 @njit(nogil=True, cache=True)
 def cheapest_partner(cluster, start, length, neighbor, links, parent, out, weight, shared, seen):
-    """Return a cluster's cheapest merge and its change of the cut; merged neighbors become one.
+    """Return a cluster's cheapest merge and its change of the cut; combine merged neighbors.
 
-    length, neighbor, links are # OUT; shared must be zeros and is left so.
+    length, neighbor, links are # OUT; shared must be zeros and is reset to zeros.
     """
     n_seen = 0
     for e in range(start[cluster], start[cluster] + length[cluster]):
@@ -239,10 +239,10 @@ def cheapest_partner(cluster, start, length, neighbor, links, parent, out, weigh
 
 @njit(nogil=True, cache=True)
 def merge_linked(indptr, neighbor, links, node_out, node_weight, children, change):
-    """Merge the two linked clusters whose merge lowers the cut most, until none are linked.
+    """Merge the two adjacent clusters whose merge lowers the cut most, until none are adjacent.
 
-    Every cluster waits in a heap with its cheapest merge, and looks for another when the partner is
-    gone. Node j < n_nodes is a node, and n_nodes + j is what merge j made. Returns the number of
+    A heap has every cluster's cheapest merge; it is recomputed when the partner has been merged.
+    Index j < n_nodes is a node, and n_nodes + j the cluster of merge j. Returns the number of
     merges; children, change are # OUT.
     """
     n = node_out.shape[0]
@@ -330,14 +330,14 @@ def kernel_pass(
     shift,
     penalty,
     labels,  # OUT (n_nodes,)
-    out,  # (2 * n_nodes,), sums of the clusters at the start; OUT for those opened
+    out,  # (2 * n_nodes,), sums of the clusters at the start; OUT for new ones
     weight,  # (2 * n_nodes,), likewise
     n_clusters,
 ):
-    """Make one pass of Algorithm 1 with the kernel of a cut; return how many clusters it knew.
+    """Make one pass of Algorithm 1 with the kernel of a cut; return the number of clusters.
 
-    Means stand still: a cluster is what it was at the start of the pass, and one that was opened is
-    the node that opened it. Weighted squared distances come from the links alone.
+    Means are fixed during the pass: those of existing clusters from its start, that of a new
+    cluster is the node that opened it. Weighted squared distances need only the edge weights.
     """
     n = labels.shape[0]
     old = labels.copy()

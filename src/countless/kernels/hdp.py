@@ -1,7 +1,7 @@
-"""Loops of the hard HDP: rows and local clusters that look for a global cluster.
+"""Loops of the hard HDP: assignment of rows and local clusters to global clusters.
 
-A group pays for every global cluster that it uses, so what a row costs depends on what the other
-rows of its group use.
+A group pays for every global cluster that it uses, so the cost of a row depends on the clusters
+used by the other rows of its group.
 """
 
 import numpy as np
@@ -23,11 +23,11 @@ def visit_rows(
     rows, start, group, distance, centers, n_globals, n_locals, local_price, global_price,
     first_local, local_group, local_global, labels,
 ):  # fmt: skip
-    """Take rows one after the other to a local cluster (step 4 of Algorithm 2), from one on.
+    """Assign rows to local clusters one at a time (step 4 of Algorithm 2), from a given row on.
 
-    ``distance`` covers the globals known before the block; those opened since are measured here.
-    ``first_local[j, p]`` is the first local cluster of group j at global p, or -1. Returns how many
-    globals and locals there are then, or -1 and the row at which a table is full.
+    ``distance`` covers the globals known before the block; distances to those opened since are
+    computed here. ``first_local[j, p]`` is the first local cluster of group j at global p, or -1.
+    Returns the numbers of globals and locals, or -1 and the row at which a table is full.
 
     centers, first_local, local_group, local_global, labels are # OUT.
     """
@@ -59,10 +59,10 @@ def visit_rows(
 
 @njit(nogil=True, cache=True)
 def visit_locals(weight, means, centers, n_globals, global_price, order, local_global):
-    """Take local clusters one after the other to a global one (step 5 of Algorithm 2).
+    """Assign local clusters to globals one at a time (step 5 of Algorithm 2).
 
     The scatter of a local cluster's rows about their own mean is the same at every global, so it is
-    left out. Returns how many globals there are then. centers, local_global are # OUT.
+    left out. Returns the number of globals. centers, local_global are # OUT.
     """
     for c in order:
         best, least = -1, np.inf
@@ -81,16 +81,16 @@ def visit_locals(weight, means, centers, n_globals, global_price, order, local_g
     return n_globals
 
 
-# Without these rules minima and maxima would be branches, which rows take at random.
+# Fastmath turns minima and maxima, which are unpredictable here, into branch-free code.
 @njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
 def weigh_changes(distance, used, add, drop, kept, labels):
-    """Sum up over rows of a group what it would gain or lose by using other globals.
+    """Sum over the rows of a group the change of cost by using other globals.
 
-    ``add[q]`` is what rows save if q is used, too; ``drop[p]`` what they lose if p no longer is;
-    and ``kept[p, q]`` what of that loss is spared when q takes p's place (Schubert and Rousseeuw's
-    decomposition of swaps). A lone global has no second: the farthest one stands in for it.
+    ``add[q]`` is what rows save if q is also used; ``drop[p]`` what they lose if p is dropped; and
+    ``kept[p, q]`` the part of that loss avoided when q replaces p (Schubert and Rousseeuw's
+    decomposition of swaps). For a single global, the farthest one takes the place of the second.
 
-    add, drop, kept (sums go on), labels are # OUT.
+    add, drop, kept (added to), labels are # OUT.
     """
     members = np.flatnonzero(used)
     for r in range(distance.shape[0]):
@@ -143,10 +143,10 @@ def best_change(used, paid, price, add, drop, kept):
 
 @njit(nogil=True, cache=True)
 def choose_globals(distance, starts, paid, price, tolerance, used, labels):
-    """Choose for each group which globals it uses, by additions, drops and swaps that pay.
+    """Choose which globals each group uses, by additions, drops and swaps that lower its cost.
 
-    Group ``t`` has the rows from ``starts[t]`` to ``starts[t + 1]``. used (where to start, and the
-    answer), labels are # OUT.
+    Group ``t`` has the rows from ``starts[t]`` to ``starts[t + 1]``. used (initial and final
+    choice), labels are # OUT.
     """
     g = distance.shape[1]
     add, drop, kept = np.empty(g), np.empty(g), np.empty((g, g))
@@ -178,10 +178,10 @@ def choose_globals(distance, starts, paid, price, tolerance, used, labels):
 
 @njit(nogil=True, cache=True)
 def mix_rows(block, group, first, cluster, share, means, variance, nats, spread):
-    """Add up the log likelihood of rows under the Gaussians that their group uses.
+    """Sum the log likelihood of rows under the mixture of Gaussians that their group uses.
 
     Group j uses ``cluster[first[j]:first[j + 1]]`` with log ``share`` each; constants are left out.
-    ``spread`` gets the squared distances, each by the chance that the row belongs to that center.
+    ``spread`` sums the squared distances, weighted by the responsibility of each center.
 
     nats (a sum for each group), spread are # OUT.
     """

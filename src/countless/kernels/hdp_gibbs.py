@@ -1,8 +1,10 @@
-"""Rows of several groups at clusters that all groups share, moved one by one or by local clusters.
+"""Collapsed Gibbs sampling of the HDP mixture: single rows, and whole local clusters, move.
 
-Every cluster has a weight; what the weights leave of 1 belongs to all clusters without rows. A row
-of group j is at cluster c with weight ``counts[j, c] + alpha * weights[c]`` times its density.
-Clusters live in slots, as in `countless.kernels.gibbs`; new ones open in the lowest empty slot.
+Direct assignment sampler (Teh, Jordan, Beal and Blei 2006). Every cluster c has a global weight
+``weights[c]``; the last entry is the total weight of all clusters without rows. A row of group j
+is assigned to cluster c with probability proportional to ``counts[j, c] + alpha * weights[c]``
+times its predictive density. Clusters occupy slots, as in `countless.kernels.gibbs`; a new one
+takes the lowest empty slot.
 """
 
 import math
@@ -23,30 +25,30 @@ from countless.kernels.models import (
     set_statistics,
 )
 
-# No weight is less than this: its logarithm must be a number.
+# Lower bound of the weights, so that their logarithms are finite.
 LEAST_WEIGHT = 1e-300
 
 
 @njit(nogil=True, cache=True)
 def sweep_groups(
     clusters,  # IN and OUT
-    counts,  # IN and OUT (n_groups, room) int64, how many rows of each group each slot has
-    sizes,  # IN and OUT (room,) int64, how many rows each slot has
-    weights,  # IN and OUT (room + 1,), of each slot; the last is that of all clusters without rows
+    counts,  # IN and OUT (n_groups, capacity) int64, number of rows of each group in each slot
+    sizes,  # IN and OUT (capacity,) int64, number of rows in each slot
+    weights,  # IN and OUT (capacity + 1,), of each slot; the last is that of all empty clusters
     rows,  # IN (n_rows, n_features)
     group,  # IN (n_rows,) int32
     order,  # IN (n_visits,) int64, the rows to visit
-    begin,  # IN, the visit to begin with
-    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
-    target,  # IN (n_rows,) int32, the slot that each row must go to; empty where chance decides
-    alpha,  # IN, the concentration of groups
-    gamma,  # IN, that of the weights; 0 where no cluster may open
+    begin,  # IN, index of the first visit
+    labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
+    target,  # IN (n_rows,) int32, forced slot of each row; empty: slots are sampled
+    alpha,  # IN, the concentration of the groups
+    gamma,  # IN, the concentration of the global weights; 0: no cluster may open
     random,  # IN, a numpy Generator
 ):
-    """Draw the slot of each visited row in turn.
+    """Sample the slot of each visited row in turn.
 
-    Returns the visit at which slots ran out, or the number of visits, and the log probability of
-    what was chosen.
+    Returns the visit at which no empty slot was left, or the number of visits; and the log
+    probability of the choices.
     """
     room = sizes.shape[0]
     may_open = gamma > 0.0
@@ -67,11 +69,11 @@ def sweep_groups(
         if own >= 0:
             counts[j, own] -= 1
         alone = may_open and own >= 0 and sizes[own] == 1
-        if alone:  # without its row the cluster is one of those that have none
+        if alone:  # without this row the cluster is empty, and its weight unseen
             unseen += weights[own]
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
-        # Models are compiled for int64, which other kernels number clusters by.
+        # Models are compiled for int64 cluster indices, as other kernels pass them.
         log_predictive_row(clusters, reach, rows, i, np.int64(own), density)
         if own >= 0 and math.isnan(density[own]):
             density[own] = log_predictive_without(clusters, np.int64(own), rows, i)
@@ -79,7 +81,7 @@ def sweep_groups(
         for c in range(reach):
             if (sizes[c] > 0 or c == opened) and density[c] > highest:
                 highest, likeliest = density[c], c
-        # What is negligible beside the highest density may not be so beside its weight.
+        # The cutoff is relative to the highest density times its prior weight, which may be small.
         least = _weight(
             counts[j, likeliest], alpha, weights[likeliest], unseen, likeliest == opened
         )
@@ -101,7 +103,7 @@ def sweep_groups(
         chosen = _weight(counts[j, new], alpha, weights[new], unseen, may_open and new == opened)
         log_chosen += density[new] - highest + math.log(chosen / total)
         counts[j, new] += 1
-        if may_open and new == opened:  # its weight is a Beta(1, gamma) share of the unseen
+        if may_open and new == opened:  # stick-breaking: a Beta(1, gamma) share of the unseen
             log_rest = math.log(1.0 - random.random()) / gamma
             weights[new] = max(-unseen * math.expm1(log_rest), LEAST_WEIGHT)
             weights[room] = max(unseen * math.exp(log_rest), LEAST_WEIGHT)
@@ -132,25 +134,26 @@ def _weight(count, alpha, weight, unseen, opens):
 
 @njit(nogil=True, cache=True)
 def move_local_clusters(
-    work,  # a place to work, one cluster
-    statistics,  # IN and OUT (room + 1, width), of each slot; the last is a place to work
-    counts,  # IN and OUT (n_groups, room) int64
-    weights,  # IN and OUT (room + 1,), as above
+    work,  # workspace for one cluster
+    statistics,  # IN and OUT (capacity + 1, width), of each slot; the last is workspace
+    counts,  # IN and OUT (n_groups, capacity) int64
+    weights,  # IN and OUT (capacity + 1,), as above
     rows,  # IN (n_rows, n_features)
-    members,  # IN (n_rows,) int64, the rows of one group after the other
-    starts,  # IN (n_groups + 1,) int64, where groups begin among them
+    members,  # IN (n_rows,) int64, row indices sorted by group
+    starts,  # IN (n_groups + 1,) int64, where each group begins in ``members``
     visits,  # IN (n_visits, 2) int64, a group and a row of it
-    begin,  # IN, the visit to begin with
+    begin,  # IN, index of the first visit
     labels,  # IN and OUT (n_rows,) int32
     alpha,  # IN
     gamma,  # IN
     random,  # IN, a numpy Generator
 ):
-    """Draw anew where all rows go that share a group and a cluster with a visited one.
+    """Resample the cluster of all rows that share a group and a cluster with a visited row.
 
-    They go together, to a cluster that has no row of their group or to a new one. The weight of
-    this is drawn before it is needed, or is the one that their cluster has if it is theirs alone.
-    Returns the visit at which slots ran out, or the number of visits.
+    These rows (a local cluster) move together, to a cluster without rows of their group or to a
+    new one. The weight of the new cluster is sampled before the choice; if the local cluster is
+    the only one of its cluster, it is the weight that this cluster has. Returns the visit at which
+    no empty slot was left, or the number of visits.
     """
     room = counts.shape[1]
     no_tables = np.empty((statistics.shape[1], 0))
@@ -158,7 +161,7 @@ def move_local_clusters(
     n_slots = room
     while sizes[n_slots - 1] == 0:
         n_slots -= 1
-    alone = np.zeros(room)  # the log marginal of each slot
+    alone = np.zeros(room)  # the log marginal likelihood of each slot
     log_marginals(work, statistics[:n_slots], alone)
     places = np.empty(room, dtype=np.int64)
     together, sums = np.empty(room), np.empty(room)
@@ -244,10 +247,11 @@ def draw_tables(
     random,  # IN, a numpy Generator
     tables,  # OUT (n_clusters,) int64
 ):
-    """Draw how often rows chose each cluster by the shared weights, in all groups together.
+    """Sample the number of tables of each cluster, summed over groups.
 
-    The first row of a group did, and one after n others with chance a / (a + n), where a is the
-    cluster's entry in ``opening``: these are the tables of the Chinese restaurant franchise.
+    In the Chinese restaurant franchise the first row of a group in a cluster opens a table, and a
+    row after n others does so with probability a / (a + n), where a is the cluster's entry in
+    ``opening``.
     """
     tables[:] = 0
     for j in range(counts.shape[0]):

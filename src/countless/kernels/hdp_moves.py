@@ -1,6 +1,6 @@
-"""Moves of the hard HDP: globals that split and merge, and items that go from one to another.
+"""Local search moves of the hard HDP: splits and merges of global clusters, and moves of items.
 
-A local cluster, or cell, is the rows of one group at one global.
+A local cluster, or cell, is the rows of one group in one global cluster ("global" for short).
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from numba import njit
 
 from countless.kernels.ward import find_partner, replace_pair
 
-# Where the rows of a cell go as a whole when its global is split; 0: to both halves.
+# Where all rows of a cell go when its global cluster is split; 0: to both halves.
 NEAR, FAR = 1, 2
 
 
@@ -45,14 +45,14 @@ def move_items(
     item_weight, item_mean, item_group, local_price, global_price, tolerance,
     labels, cell_items, n_items, weight, mean,
 ):  # fmt: skip
-    """Take items (rows, local clusters or parts of them) to other globals, one after the other.
+    """Move items (rows, local clusters or parts of them) to other globals, one at a time.
 
-    Costs are exact: leaving p gives back ``W_p w / (W_p - w)`` times the squared distance, joining
-    q takes ``W_q w / (W_q + w)`` times it; a local cluster that ends gives back its price, one that
-    begins takes it, and so with globals. ``cell_items[j, p]`` counts the items of group j at p, and
-    ``n_items[p]`` all of them; a global without items is free to be opened.
+    Changes of the cost are exact: leaving p saves ``W_p w / (W_p - w)`` times the squared distance,
+    and joining q costs ``W_q w / (W_q + w)`` times it. A local or global cluster that becomes empty
+    saves its price, and a new one costs it. ``cell_items[j, p]`` counts the items of group j at p,
+    and ``n_items[p]`` all of them; a global without items can be opened.
 
-    Returns how many moved; labels, cell_items, n_items, weight, mean are # OUT.
+    Returns the number of moves; labels, cell_items, n_items, weight, mean are # OUT.
     """
     g, d = mean.shape
     n_moved = 0
@@ -108,7 +108,7 @@ def move_items(
 def count_cells(group, labels, cell_rows, place):
     """Count the rows of each group at each global, and number the globals that have any.
 
-    Returns how many these are. cell_rows (zeros before), place (-1: no rows) are # OUT.
+    Returns the number of these. cell_rows (zeros on input), place (-1: no rows) are # OUT.
     """
     place[:] = -1
     for i in range(len(labels)):
@@ -146,8 +146,8 @@ def find_cells(group, labels, cell_rows):
 
 @njit(nogil=True, cache=True)
 def _merge_costs(p, alive, weight, mean, used, local_price, global_price, cost):
-    """Tell what merging a global with each of the living changes. cost is # OUT."""
-    cost[:alive] = 0.0  # at first how many groups use both
+    """Compute the change of cost by merging a global with each remaining one. cost is # OUT."""
+    cost[:alive] = 0.0  # first the number of groups that use both
     for j in range(used.shape[0]):
         if used[j, p]:
             for q in range(alive):
@@ -163,12 +163,12 @@ def _merge_costs(p, alive, weight, mean, used, local_price, global_price, cost):
 
 @njit(nogil=True, cache=True)
 def merge_globals(weight, mean, used, local_price, global_price, tolerance, place):
-    """Merge pairs of globals, the most profitable first, while that pays.
+    """Merge pairs of globals, the most profitable first, while the cost decreases.
 
     A merge saves the price of a global, and that of a local cluster for each group that uses both
-    (``used[j, p]``). Returns how many are left; weight, mean and used are used up.
+    (``used[j, p]``). Returns the number of globals left; weight, mean and used are overwritten.
 
-    place (where each global is then) is # OUT.
+    place (the new index of each global) is # OUT.
     """
     alive = len(weight)
     matrix, cost = np.empty((alive, alive)), np.empty(alive)
@@ -202,7 +202,7 @@ def merge_globals(weight, mean, used, local_price, global_price, tolerance, plac
 
 @njit(nogil=True, cache=True)
 def sum_rows(values, labels, weight, total):
-    """Add up rows by their labels. weight, total (sums go on) are # OUT."""
+    """Sum rows by their labels. weight, total (added to) are # OUT."""
     for i in range(len(labels)):
         c = labels[i]
         weight[c] += 1.0
@@ -214,11 +214,11 @@ def sum_rows(values, labels, weight, total):
 def halve_rows(
     values, labels, price, n_passes, side, near_weight, near_total, far_weight, far_total, gain
 ):  # fmt: skip
-    """Halve each cluster that costs more than a price, by 2-means from its main direction.
+    """Halve each cluster that costs more than a price, by 2-means from its principal direction.
 
     Where it costs less, or a half would be empty, the gain is minus infinity.
 
-    side (True in the far half), near and far weights and totals (zeros before), gain are # OUT.
+    side (True in the far half), near and far weights and totals (zeros on input), gain are # OUT.
     """
     k, d = near_total.shape
     weight, total = np.zeros(k), np.zeros((k, d))
@@ -232,8 +232,8 @@ def halve_rows(
         cost[c] += away
         if away > reach[c]:
             farthest[c], reach[c] = i, away
-    # The farthest row points along the cluster; a step of power iteration turns that towards its
-    # main direction.
+    # The direction to the farthest row starts one step of power iteration, which approximates the
+    # principal direction.
     point, normal, threshold = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
     for c in range(k):
         if cost[c] > price:
@@ -262,7 +262,7 @@ def halve_rows(
                 for f in range(d):
                     far_total[c, f] += values[i, f]
         for c in range(k):
-            # Halves' means attract rows as centers do; the difference of distances is linear.
+            # Rows go to the nearer half mean; the difference of squared distances is linear.
             near_weight[c] = weight[c] - far_weight[c]
             gain[c], threshold[c] = -np.inf, 0.0
             apart = 0.0
@@ -283,18 +283,18 @@ def split_cells(
     cell_weight, cell_total, cell_cluster, cluster, gain, near_weight, near_total, far_weight,
     far_total, local_price, global_price, tolerance, goes,
 ):  # fmt: skip
-    """Split the globals that gain by it, when each of their cells may go to one half as a whole.
+    """Split the globals that gain by it; each of their cells may go to one half as a whole.
 
-    ``cell_weight[2 * c]`` and ``cell_total[2 * c]`` are what cell c has in the near half of its
-    global, and those at ``2 * c + 1`` what it has in the far half. A cell with rows in both pays
-    once more, or all of them go to the half that suits them better. ``gain`` is what splitting each
-    ``cluster`` lowers the cost of rows; ``near`` and ``far`` are its halves.
+    ``cell_weight[2 * c]`` and ``cell_total[2 * c]`` are the sums of cell c in the near half of its
+    global, and those at ``2 * c + 1`` its sums in the far half. A cell with rows in both halves
+    either pays for one more local cluster, or goes as a whole to the cheaper half. ``gain`` is the
+    decrease of the rows' cost by splitting each ``cluster``; ``near`` and ``far`` are its halves.
 
-    Returns how many new globals there are; goes (the global of each half of a cell) is # OUT.
+    Returns the number of new globals; goes (the global of each half of a cell) is # OUT.
     """
     n_globals, d = cell_cluster.max() + 1, near_total.shape[1]
     place = np.full(n_globals, -1)
-    left = gain - global_price  # what is left of the gain when its globals and cells are paid
+    left = gain - global_price  # the gain net of the prices of new globals and cells
     for s in range(len(cluster)):
         if left[s] > 0.0:
             place[cluster[s]] = s
@@ -303,7 +303,7 @@ def split_cells(
         s = place[cell_cluster[c]]
         if s < 0:
             continue
-        # The difference of squared distances is linear, so that sums of rows are enough.
+        # The difference of squared distances is linear, so that sums of rows suffice.
         to_near, to_far = 0.0, 0.0
         for f in range(d):
             near, far = near_total[s, f] / near_weight[s], far_total[s, f] / far_weight[s]
@@ -315,7 +315,7 @@ def split_cells(
             whole[c] = NEAR if to_near <= to_far else FAR
         left[s] -= max(min(least, local_price), 0.0)
     n_new = 0
-    for p in range(n_globals):  # places become new globals
+    for p in range(n_globals):  # from here on the index of the new global
         s = place[p]
         place[p] = -1
         if s >= 0 and left[s] > tolerance:

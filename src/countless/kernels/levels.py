@@ -19,7 +19,7 @@ def sum_clusters(points, weight, labels, cluster_weight, cluster_total):
 
 @njit(nogil=True, cache=True)
 def assign_points(divergence, labels):
-    """Give each point to its nearest center; return how many moved.
+    """Assign each point to its nearest center; return how many labels changed.
 
     ``divergence`` has a row for each point and a column for each center.
     """
@@ -37,8 +37,8 @@ def weight_near_border(divergence, weight, apart, reach):
     """Return the weight of the points near the border of their cluster.
 
     The margin of a point is 0 at the border with the next cluster and 1/2 at its own center. A
-    point at the border counts fully, and one with a margin of ``reach`` does not. ``apart[a, b]``
-    is the divergence of center a from center b.
+    point at the border counts fully, and one with a margin of ``reach`` not at all.
+    ``apart[a, b]`` is the divergence of center a from center b.
     """
     near = 0.0
     for i in range(len(weight)):

@@ -1,4 +1,4 @@
-"""Logarithms of many numbers at once, in steps that a processor takes for several side by side."""
+"""Vectorizable logarithms of many numbers."""
 
 import math
 
@@ -9,20 +9,20 @@ _LOG_2 = math.log(2.0)
 _SQRT_HALF_BITS = np.uint64(np.array(math.sqrt(0.5)).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
 _ONE_BITS = np.uint64(np.array(1.0).view(np.uint64))
-# The bits of 2^52, whose last ones count in ones: a small whole number among them is added to it.
+# The bits of 2^52, whose ulp is 1: adding a small integer to the bits adds it to the number.
 _WHOLE_BITS = np.uint64(np.array(2.0**52).view(np.uint64))
 _WHOLE_ONE = 2.0**52 + 1023.0
-# So far from one the next term of the series for logarithms is below the last bit.
+# Up to this distance from 1 the next term of the series of the logarithm is below one ulp.
 NEAR_ONE = 1.0 / 32.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def log_of(x):
-    """Return the logarithm of a positive number, in steps that loops can take side by side.
+    """Return the logarithm of a positive number, by operations that vectorize.
 
     A number is 2^e m with m about 1, and log m = 2 artanh s of s = (m - 1) / (m + 1), |s| < 0.18.
-    The coefficients are of the polynomial that meets it at Chebyshev's points of s^2: right to the
-    last bit or two. A caller that lets LLVM reassociate would have 2^52 multiplied out.
+    The polynomial in s^2 interpolates it at Chebyshev nodes, accurate to one or two ulps. Callers
+    must not let LLVM reassociate, since it would expand the products with 2^52.
     """
     bits = np.float64(x).view(np.uint64)
     biased = np.uint64(bits - _SQRT_HALF_BITS + _ONE_BITS) >> _FRACTION_BITS
@@ -40,7 +40,7 @@ def log_of(x):
 
 @njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
 def log_near_one(rest):
-    """Return log(1 + rest) of a rest of up to NEAR_ONE, by the first ten terms of its series."""
+    """Return log(1 + rest) for a rest of up to NEAR_ONE, by the first ten terms of its series."""
     p = 1.0 / 9.0 - rest * 0.1
     p = 1.0 / 7.0 - rest * (1.0 / 8.0 - rest * p)
     p = 1.0 / 5.0 - rest * (1.0 / 6.0 - rest * p)

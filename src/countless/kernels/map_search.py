@@ -1,4 +1,4 @@
-"""Moves that raise the log joint density of a partition; `countless.bayes.map_search` says why."""
+"""Moves that raise the log joint density of a partition, for `countless.bayes.map_search`."""
 
 import math
 
@@ -15,7 +15,7 @@ from countless.kernels.models import (
     remove_row,
 )
 
-# A row moves, and two clusters merge, only for more than what rounding can pretend.
+# Smaller gains of a move or a merge are rounding errors.
 LEAST_GAIN = 1e-7
 
 
@@ -25,16 +25,16 @@ def hard_sweep(
     sizes,  # IN and OUT (capacity,) int64, rows of each slot
     rows,  # IN (n_rows, n_features)
     order,  # IN (n_visits,) int64, the rows to visit
-    begin,  # IN, the visit to begin with
-    labels,  # IN and OUT (n_rows,) int32, the slot of each row; negative where it has none yet
-    join,  # IN (n,) log weights of joining a cluster by its size
-    opening,  # IN (n,) log weights of a new one by how many there are; empty where none may open
-    margins,  # OUT (n_rows,) by how much the chosen slot of a row exceeds the next one
+    begin,  # IN, index of the first visit
+    labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
+    join,  # IN (n,) log prior weights of joining a cluster, by its size
+    opening,  # IN (n,) log prior weights of a new cluster, by cluster count; empty: none may open
+    margins,  # OUT (n_rows,) difference of the log weights of the chosen slot and the next best
 ):
     """Move each visited row in turn to the slot of highest conditional probability.
 
-    Returns the visit at which slots ran out, or the number of visits; the gain in log joint density
-    of rows that had a slot before; and how many rows moved.
+    Returns the visit at which no empty slot was left, or the number of visits; the gain in log
+    joint density of rows that had a slot before; and the number of rows that moved.
     """
     capacity = sizes.shape[0]
     may_open = opening.shape[0] > 0
@@ -62,7 +62,7 @@ def hard_sweep(
                 second = max(second, weights[c])
         margins[i] = highest - second
         if own >= 0:
-            if not may_open and alone:  # the last row of a piece stays
+            if not may_open and alone:  # a piece keeps its last row
                 continue
             if not highest > weights[own] + LEAST_GAIN:
                 continue
@@ -90,18 +90,18 @@ def hard_sweep(
 
 @njit(nogil=True, cache=True)
 def _pair_gains(
-    clusters,  # a place to work
-    tables,  # IN (width, n_counts), what counts add to log marginals
+    clusters,  # workspace
+    tables,  # IN (width, n_counts), terms of log marginals by count
     statistics,  # IN (m, width)
     marginals,  # IN (m,)
     sizes,  # IN (m,)
     size,  # IN (n + 1,) log weights of sizes
     c,  # IN
     others,  # IN (n_others,)
-    together,  # a place to work, (n_others,)
-    gains,  # OUT (m, m), row and column c of these others
+    together,  # workspace, (n_others,)
+    gains,  # OUT (m, m), filled in row and column c
 ):
-    """Find the gain of merging c with each of some others, but for the weight of their number."""
+    """Compute the gain of merging c with some others, without the prior's cluster count term."""
     n_others = others.shape[0]
     log_marginals_together(clusters, tables, statistics, c, others, n_others, together)
     for m in range(n_others):
@@ -113,21 +113,21 @@ def _pair_gains(
 
 @njit(nogil=True, cache=True)
 def agglomerate(
-    clusters,  # a place to work
-    tables,  # IN (width, n_counts), what counts add to log marginals
+    clusters,  # workspace
+    tables,  # IN (width, n_counts), terms of log marginals by count
     statistics,  # IN and OUT (m, width)
     sizes,  # IN and OUT (m,) int64
     marginals,  # IN and OUT (m,) log marginals
     size,  # IN (n + 1,) log weights of sizes
-    opening,  # IN (n,) log weights of a cluster of one row by how many others there are
-    n_others,  # IN, how many clusters there are beside these
-    to_one,  # IN, whether to go on where a merge no longer gains
-    partner,  # OUT (m,) int64, the one that each cluster would best have merged with at first
-    merges,  # OUT (m - 1, 2) int64, the cluster that stays, and the one that becomes part of it
+    opening,  # IN (n,) log weights of a singleton, by the number of other clusters
+    n_others,  # IN, number of clusters besides these
+    to_one,  # IN, whether to continue where a merge no longer gains
+    partner,  # OUT (m,) int64, the best partner of each cluster initially
+    merges,  # OUT (m - 1, 2) int64, the merged cluster and the one that it absorbs
 ):
-    """Merge the two clusters of highest gain, again and again; return how many times.
+    """Merge the pair of clusters of highest gain repeatedly; return the number of merges.
 
-    The statistics of a cluster that is gone mean nothing.
+    The statistics of an absorbed cluster are undefined.
     """
     clusters = borrowed(clusters)
     m = sizes.shape[0]
@@ -146,7 +146,7 @@ def agglomerate(
         for c in range(m):
             if alive[c] and gains[c, best[c]] > highest:
                 a, highest = c, gains[c, best[c]]
-        # Where clusters are too many for the prior, the weight of the last one is -inf.
+        # Where the prior allows fewer clusters, the weight of the last one is -inf.
         if a < 0 or not (to_one or highest - (opening[k - 1] - size[1]) > LEAST_GAIN):
             return merged
         a, b = min(a, best[a]), max(a, best[a])

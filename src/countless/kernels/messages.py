@@ -1,11 +1,11 @@
-"""One iteration of max-product on the exemplar model, column by column.
+"""One iteration of max-product message passing on the exemplar model, column by column.
 
-A message says how much better it is for an edge to be chosen than not. Row i tells column j the
-responsibility ``r(i, j) = s(i, j) - max over other columns of a + s``, and column j answers with
-the availability ``a(i, j)``: what the best choice of all other rows makes of i's joining j. So all
-that columns need to know of a row is the largest sum a + s, the second largest, and where the
-largest is; responsibilities are never stored. If they are to be damped, that is a running mean, and
-the running mean of the maxima plus a few corrections where they were (``Rows``) gives it.
+A message is the difference between the best score with an edge chosen and without it. Row i sends
+column j the responsibility ``r(i, j) = s(i, j) - max over other columns of a + s``, and column j
+returns the availability ``a(i, j)``, from the best choice of all other rows given that i joins j.
+So a column needs only three things of a row: the largest sum a + s, the second largest, and the
+column of the largest; responsibilities are never stored. Damped responsibilities are running means,
+given by the running mean of the maxima plus a few corrections at their columns (``Rows``).
 
 References
 ----------
@@ -21,39 +21,39 @@ from numba import njit
 
 from countless.kernels.counts import best_of_others, new_bins
 
-WORTH_ANOTHER = 0.7  # sifting goes on while so few candidates are left of those there were
+WORTH_ANOTHER = 0.7  # sifting is repeated while it leaves at most this share of the candidates
 
 
 class Rows(NamedTuple):
-    """What columns know of rows: ``r(i, j) = share * s(i, j) - level[i] + correction(i, j)``."""
+    """Damped messages of rows: ``r(i, j) = share * s(i, j) - level[i] + correction(i, j)``."""
 
     share: float
     level: np.ndarray  # (n,)
     start: np.ndarray  # (n + 1,), where the corrections of each column begin
-    place: np.ndarray  # (n_corrections,), which of the column's edges
+    place: np.ndarray  # (n_corrections,), the position among the column's edges
     correction: np.ndarray  # (n_corrections,)
 
 
 class Maxima(NamedTuple):
-    """The largest sums a + s of each row."""
+    """The two largest sums a + s of each row."""
 
     best: np.ndarray  # (n,)
     second: np.ndarray  # (n,)
-    column: np.ndarray  # (n,), where the best is
-    place: np.ndarray  # (n,), and which of that column's edges: of all rows' edges, the row's
+    column: np.ndarray  # (n,), the column of the largest
+    place: np.ndarray  # (n,), and its position among that column's edges; the row in a full matrix
 
 
 class Sizes(NamedTuple):
-    """What the rows of a cluster weigh besides its exemplar; empty where sizes do not count."""
+    """Log weights of cluster sizes, without the exemplar; empty where sizes do not count."""
 
-    weight: np.ndarray  # (n + 3,), that of c rows at c + 1
-    least_step: np.ndarray  # by any further row after c, at c
-    most_step: np.ndarray  # by any row up to the one after c, at c
+    weight: np.ndarray  # (n + 3,), of c rows at index c + 1
+    least_step: np.ndarray  # the smallest increment by any further row after c, at c
+    most_step: np.ndarray  # the largest increment by any row up to the one after c, at c
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
 def sum_positive(values, n):
-    """Return the sum of what is above zero."""
+    """Return the sum of the positive values."""
     total = 0.0
     for k in range(n):
         total += max(values[k], 0.0)
@@ -73,11 +73,12 @@ def answer_plain(message, n, own):
 
 @njit(nogil=True, cache=True)
 def _sift(message, n, sizes, key, item):
-    """Find the rows that are in the best choice of others or not, depending on who is left out.
+    """Find the rows whose membership in the best choice depends on which row is left out.
 
-    Rows above some message are in it whatever else is, and rows below another never are; the more
-    are known, the closer the two. Fills key and item with the messages and places of the rows in
-    between, # OUT. Returns their number, the higher message, how many are above, and their sum.
+    Rows above one threshold are always in the best choice, and rows below another never are; every
+    row decided narrows the two thresholds. Fills key and item with the messages and positions of
+    the undecided rows, # OUT. Returns their number, the upper threshold, the number of rows above
+    it, and the sum of their messages.
     """
     least_step, most_step = sizes.least_step, sizes.most_step
     last = most_step.shape[0] - 1
@@ -89,7 +90,7 @@ def _sift(message, n, sizes, key, item):
         m += value >= low
     high, sure, total = np.inf, 0, 0.0
     while m:
-        # One of the sure ones may be left out itself.
+        # The row left out may be one of those above the threshold.
         high, low = -least_step[max(sure - 1, 0)], -most_step[min(sure + m, last)]
         kept = 0
         for p in range(m):
@@ -107,7 +108,7 @@ def _sift(message, n, sizes, key, item):
 
 @njit(nogil=True, cache=True)
 def answer_sized(message, n, own, sizes, work, items, bins):
-    """The same where a cluster weighs by its size."""
+    """Turn responsibilities into availabilities where clusters are weighted by their size."""
     self_message = message[own]
     message[own] = -np.inf
     key, item, when_on, when_off = work[0], items, work[1], work[2]
@@ -126,7 +127,7 @@ def answer_sized(message, n, own, sizes, work, items, bins):
 
 @njit(nogil=True, cache=True)
 def note_two(total, next_total, j, best, second, column):
-    """Note the sums of all rows in columns j and j + 1, without a branch; the last are # OUT."""
+    """Update the maxima of all rows with columns j and j + 1, branch-free; the last are # OUT."""
     for row in range(best.shape[0]):
         one, other = total[row], next_total[row]
         known, runner_up, where = best[row], second[row], column[row]
@@ -145,7 +146,7 @@ def note_two(total, next_total, j, best, second, column):
 
 @njit(nogil=True, cache=True)
 def note_some(total, j, rows, best, second, column, place):
-    """Note the sums of the rows that column j has, and which of its edges that is."""
+    """Update the maxima of the rows that column j has edges to, and the edge positions."""
     for k in range(rows.shape[0]):
         value, row = total[k], rows[k]
         if value > best[row]:
@@ -164,9 +165,9 @@ def pass_columns(
     sizes,  # IN
     message,  # OUT (n_edges,), availabilities
     maxima,  # OUT, of the columns from first to last
-    belief,  # OUT (n,), how much better it is for a row to be an exemplar than not
+    belief,  # OUT (n,), the net evidence that a row is an exemplar
 ):
-    """Update the availabilities of some columns, and note the largest sums of every row."""
+    """Update the availabilities of some columns, and the maxima of every row."""
     value, start, row_of, own_edge, _, _, _ = edges
     share, level, fix_start, fix_place, correction = rows
     best, second, column, place = maxima
@@ -212,7 +213,7 @@ def pass_columns(
 
 @njit(nogil=True, cache=True)
 def merge_maxima(whole, part):
-    """Add the maxima of later columns to those of earlier ones; whole is # OUT."""
+    """Merge the maxima of later columns into those of earlier ones; whole is # OUT."""
     best, second, column, place = whole
     for row in range(best.shape[0]):
         if part.best[row] > best[row]:
@@ -228,14 +229,14 @@ def follow_rows(
     rows,  # IN
     maxima,  # IN
     damping,  # IN
-    gap_alone,  # IN, for rows that have one edge
-    negligible,  # IN
+    gap_alone,  # IN, difference of the maxima of a row that has one edge
+    negligible,  # IN, smaller corrections are dropped
 ):
-    """Return what columns know of rows after another look at their largest sums."""
+    """Update the damped messages of rows with their new maxima."""
     share, level, start, place, correction = rows
     best, second, column, where = maxima
     n = level.shape[0]
-    # Which rows' best is in each column: counted, then filed.
+    # Sort rows by the column of their maximum (counting sort).
     filed_start = np.zeros(n + 2, dtype=np.int64)
     for row in range(n):
         filed_start[column[row] + 2] += 1

@@ -1,9 +1,9 @@
-"""What a sampler asks of the clusters of any model, and the loops that hold for all of them.
+"""The interface between samplers and the clusters of any model, and loops common to all models.
 
-The clusters of a model are a named tuple of arrays with room for so many clusters. Its first field,
-``statistics`` (room, width), adds up over rows; all other fields follow from it by ``refresh``.
-The functions below are chosen by the type of the named tuple when numba compiles the caller.
-``rows`` is a C-ordered array of floats, as ``BoundModel.rows`` makes it.
+The clusters of a model are a named tuple of arrays with a fixed capacity. Its first field,
+``statistics`` (capacity, width), has the additive sufficient statistics; ``refresh`` derives all
+other fields from it. The functions below are dispatched on the type of the named tuple when numba
+compiles the caller. ``rows`` is a C-ordered array of floats, as ``BoundModel.rows`` makes it.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from countless.kernels.arrays import borrowed
 
 
 def refresh(clusters, c):
-    """Recompute what follows from ``clusters.statistics[c]``."""
+    """Recompute the fields derived from ``clusters.statistics[c]``."""
     raise NotImplementedError("compiled code only")
 
 
@@ -24,62 +24,62 @@ def add_row(clusters, c, rows, i):
 
 
 def remove_row(clusters, c, rows, i):
-    """Take row ``i`` out of cluster ``c``, which has it."""
+    """Remove row ``i`` from cluster ``c``, which contains it."""
     raise NotImplementedError("compiled code only")
 
 
 def log_predictive(clusters, c, rows, i):
-    """Return the log density of row ``i`` given the rows of cluster ``c``; an empty one will do."""
+    """Return the log predictive density of row ``i`` given the rows of cluster ``c`` (or none)."""
     raise NotImplementedError("compiled code only")
 
 
 def log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    """Fill ``out[c]`` with the log density of row ``i`` given each of the first clusters.
+    """Fill ``out[c]`` with the log predictive density of row ``i`` in each of the first clusters.
 
-    ``own`` is the cluster that has the row, whose other rows are then meant, or -1; NaN there
-    says that ``log_predictive_without`` is to be asked. This is where a sampler spends its time,
-    so that clusters lie side by side for it.
+    ``own`` is the cluster that contains the row, or -1; its density is given its other rows, or
+    NaN where ``log_predictive_without`` must be called. Samplers spend most of their time here, so
+    the arrays it reads are contiguous over clusters.
     """
     raise NotImplementedError("compiled code only")
 
 
 def log_predictive_without(clusters, c, rows, i):
-    """Return the log density of row ``i`` given the other rows of its own cluster ``c``.
+    """Return the log predictive density of row ``i`` given the other rows of its own cluster ``c``.
 
-    A row that stays where it is then costs no update at all.
+    Thus a row that does not move needs no update of the statistics.
     """
     raise NotImplementedError("compiled code only")
 
 
 def log_marginal(clusters, c):
-    """Return the log density of all rows of cluster ``c``, its parameters integrated out."""
+    """Return the log marginal likelihood of the rows of cluster ``c``."""
     raise NotImplementedError("compiled code only")
 
 
 def fill_tables(clusters, tables):
-    """Fill ``tables`` (width, n_counts) with what a count alone adds to a log marginal.
+    """Fill ``tables`` (width, n_counts) with the terms of log marginals that depend on one count.
 
-    Which rows of it have a meaning, and which, is between the model and itself.
+    The layout is private to each model.
     """
     raise NotImplementedError("compiled code only")
 
 
 def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    """Fill ``out[m]`` with the log density of the rows of x and of ``others[m]`` together.
+    """Fill ``out[m]`` with the log marginal likelihood of the rows of x and ``others[m]`` together.
 
-    x and the first others are places in ``statistics`` (n_places, width). ``clusters`` is a place
-    to work: the more it has room for, the more pairs are found side by side. Counts beyond the
-    tables are computed, so that tables of no length will do.
+    x and the first others are indices into ``statistics`` (n_places, width). ``clusters`` is
+    workspace: the larger its capacity, the more pairs are computed in one loop. Counts beyond the
+    tables are computed, so that empty tables are valid.
     """
     raise NotImplementedError("compiled code only")
 
 
 def implement(clusters_type, **answers):
-    """Say which compiled function answers each question for clusters of this named tuple.
+    """Register the compiled functions that implement the interface for this named tuple.
 
     ``refresh``, ``add_row``, ``remove_row``, ``log_predictive``, ``log_predictive_without`` and
-    ``log_marginal`` must be there; ``log_predictive_row``, ``fill_tables`` and
-    ``log_marginals_together`` are made of the others where they are missing.
+    ``log_marginal`` are required; ``log_predictive_row``, ``fill_tables`` and
+    ``log_marginals_together`` are derived from the others by default.
     """
     for name in _OPTIONAL:
         answers.setdefault(name, None)
@@ -124,12 +124,12 @@ def _is(clusters, clusters_type):
 
 
 def _named(answer, question, clusters_type):
-    # Compiled code is cached under this name: two answers under one would be taken for each other.
+    # Compiled code is cached under this name, so that it must be unique.
     answer.__qualname__ = f"{question.__name__}_of_{clusters_type.__qualname__}"
     return answer
 
 
-# numba reads the names of arguments, so that each number of them needs a function of its own.
+# numba reads the names of arguments, so that each signature needs a separate function.
 def _register_for_cluster(question, clusters_type, answer):
     def forward(clusters, c):
         return answer(borrowed(clusters), c)
@@ -201,7 +201,7 @@ def set_statistics(
     c,  # IN
     statistics,  # IN (width,)
 ):
-    """Give cluster ``c`` these statistics."""
+    """Set the statistics of cluster ``c``."""
     for w in range(statistics.shape[0]):
         clusters.statistics[c, w] = statistics[w]
     refresh(clusters, c)
@@ -212,7 +212,7 @@ def clear(
     clusters,  # OUT
     c,  # IN
 ):
-    """Empty cluster ``c``; nothing of its rows, not even a rounding error, stays behind."""
+    """Empty cluster ``c`` exactly, without residual rounding errors."""
     clusters.statistics[c] = 0.0
     refresh(clusters, c)
 
@@ -221,9 +221,9 @@ def clear(
 def count_rows(
     clusters,  # IN and OUT, cleared
     rows,  # IN (n_rows, n_features)
-    labels,  # IN (n_rows,), a row with a negative label is left out
+    labels,  # IN (n_rows,), rows with a negative label are left out
 ):
-    """Add every row to the cluster that its label names."""
+    """Add every row to the cluster of its label."""
     for i in range(rows.shape[0]):
         if labels[i] >= 0:
             add_row(clusters, labels[i], rows, i)
@@ -231,11 +231,11 @@ def count_rows(
 
 @njit(nogil=True, cache=True)
 def log_marginals(
-    clusters,  # IN a place to work, at least one cluster
+    clusters,  # IN workspace, at least one cluster
     statistics,  # IN (n_sets, width)
     out,  # OUT (n_sets,)
 ):
-    """Find the log marginal likelihood of each set of statistics."""
+    """Compute the log marginal likelihood of each set of statistics."""
     clusters = borrowed(clusters)
     for m in range(statistics.shape[0]):
         set_statistics(clusters, 0, statistics[m])
@@ -250,9 +250,9 @@ def look_up_counts(
     y,  # IN
     begin,  # IN
 ):
-    """Add up what the counts of places x and y together add; NaN where one is beyond the tables.
+    """Sum the tabulated terms of the counts of x plus y; NaN where one is beyond the tables.
 
-    Every step of this loop counts: models of categories spend their time here.
+    This is the innermost loop of models of categories.
     """
     flat = tables.ravel()
     n_counts = np.uint64(tables.shape[1])
@@ -271,7 +271,7 @@ def fill_tables_of(
     clusters,  # IN
     tables,  # OUT (width, n_counts)
 ):
-    """Tabulate what counts add to log marginals."""
+    """Tabulate the terms of log marginals that depend on one count."""
     fill_tables(clusters, tables)
 
 
@@ -281,7 +281,7 @@ def log_predictives(
     rows,  # IN (n_rows, n_features)
     out,  # OUT (n_rows, n_clusters)
 ):
-    """Find the log predictive density of each row given each of the first clusters."""
+    """Compute the log predictive density of each row given each of the first clusters."""
     for i in range(rows.shape[0]):
         log_predictive_row(clusters, out.shape[1], rows, i, -1, out[i])
 
@@ -290,6 +290,6 @@ def log_predictives(
 def refresh_all(
     clusters,  # OUT
 ):
-    """Recompute what follows from the statistics of every cluster."""
+    """Recompute the derived fields of every cluster."""
     for c in range(clusters.statistics.shape[0]):
         refresh(clusters, c)

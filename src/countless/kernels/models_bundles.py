@@ -1,8 +1,8 @@
-"""Clusters whose rows are statistics already: a bundle of them, one for each part of the row.
+"""Clusters whose rows are bundles of sufficient statistics, one for each part of the row.
 
-Where columns of a table fall into clusters, a row says as much as the statistics of its cells in
-each of these. So rows can be clustered by their bundles, with any model of one cell. The first of
-the statistics of a cell is the count.
+Where the columns of a table are clustered, the likelihood of a row depends only on the statistics
+of its cells in each column cluster. So rows can be clustered by these bundles, with any model of
+one cell. The first statistic of a cell is the count.
 """
 
 from typing import Any, NamedTuple
@@ -14,29 +14,29 @@ from countless.kernels import models
 
 
 class BundleClusters(NamedTuple):
-    """Clusters of bundles of statistics, and room for one bundle more."""
+    """Clusters of bundles of statistics, with capacity for one bundle more."""
 
-    statistics: np.ndarray  # (room, n_parts * width), the same memory as those of parts
-    parts: np.ndarray  # ((room + 1) * n_parts, width)
-    marginals: np.ndarray  # (room, n_parts) the log marginal of each part
-    found: np.ndarray  # (2, room) log marginals of one part in all clusters: a place to work
-    chosen: np.ndarray  # (room,) int64, places in ``parts``: a place to work
-    tables: np.ndarray  # (width, n_counts) what counts add to log marginals
-    cell: Any  # clusters of the model of one cell: a place to work
+    statistics: np.ndarray  # (capacity, n_parts * width), shares its memory with ``parts``
+    parts: np.ndarray  # ((capacity + 1) * n_parts, width)
+    marginals: np.ndarray  # (capacity, n_parts) the log marginal of each part
+    found: np.ndarray  # (2, capacity) log marginals of one part in all clusters, workspace
+    chosen: np.ndarray  # (capacity,) int64, indices into ``parts``, workspace
+    tables: np.ndarray  # (width, n_counts) terms of log marginals by count
+    cell: Any  # clusters of the model of one cell, workspace
 
 
 @njit(nogil=True, cache=True)
 def add_bundles(
     statistics,  # IN (n_values, width), C-ordered, of each value that occurs
-    value,  # IN (n_cells,) which of them each cell has
+    value,  # IN (n_cells,) the index of each cell's value
     item,  # IN (n_cells,)
-    other,  # IN (n_cells,) on the other side
-    part,  # IN (n_others,) where these belong; a negative part leaves them out
+    other,  # IN (n_cells,) index on the other side
+    part,  # IN (n_others,) the part of each; negative: left out
     out,  # IN and OUT (n_items, n_parts * width), C-ordered
 ):
     """Add each cell to the part of its item that it belongs to.
 
-    Flat arrays and numbers that cannot be negative: every cell passes here twice in a sweep.
+    Flat arrays and unsigned indices, for speed: every cell is visited twice in a sweep.
     """
     width, stride = np.uint64(statistics.shape[1]), np.uint64(out.shape[1])
     added, flat = statistics.ravel(), out.ravel()
@@ -51,13 +51,13 @@ def add_bundles(
 
 @njit(nogil=True, cache=True)
 def _count(clusters, p, rows, i):
-    """Return how many cells row i has in part p."""
+    """Return the number of cells of row i in part p."""
     return rows[i, p * clusters.parts.shape[1]]
 
 
 @njit(nogil=True, cache=True)
 def _put_aside(clusters, p, rows, i, sign):
-    """Put part p of row i where it can be added to those of clusters; return that place."""
+    """Copy part p of row i behind the parts of the clusters; return its index there."""
     width, n_parts = clusters.parts.shape[1], clusters.marginals.shape[1]
     aside = clusters.marginals.shape[0] * n_parts + p
     for w in range(width):
@@ -67,7 +67,7 @@ def _put_aside(clusters, p, rows, i, sign):
 
 @njit(nogil=True, cache=True)
 def _with_aside(clusters, begin, end, p, aside, out):
-    """Fill ``out`` with the log marginal of part p, and what is aside, in each cluster."""
+    """Fill ``out`` with the log marginal of part p plus the copied one, in each cluster."""
     n_parts = clusters.marginals.shape[1]
     for c in range(begin, end):
         clusters.chosen[c - begin] = c * n_parts + p
@@ -78,7 +78,10 @@ def _with_aside(clusters, begin, end, p, aside, out):
 
 @njit(nogil=True, cache=True)
 def _predict(clusters, begin, end, rows, i, sign, out):
-    """Fill ``out`` with what row i adds to the log marginal of each cluster; -1 takes it away."""
+    """Fill ``out`` with the change of each cluster's log marginal by adding (1) or removing row i.
+
+    ``sign`` is 1 to add and -1 to remove.
+    """
     found = clusters.found[0]
     out[: end - begin] = 0.0
     for p in range(clusters.marginals.shape[1]):
@@ -105,7 +108,7 @@ def _change(clusters, c, rows, i, sign):
         if _count(clusters, p, rows, i) > 0.0:
             aside = _put_aside(clusters, p, rows, i, sign)
             own = clusters.parts[c * n_parts + p]
-            if own[0] + clusters.parts[aside, 0] < 0.5:  # not even a rounding error stays behind
+            if own[0] + clusters.parts[aside, 0] < 0.5:  # exactly empty, no rounding residue
                 own[:] = 0.0
                 clusters.parts[aside] = 0.0
             _with_aside(clusters, c, c + 1, p, aside, marginal)

@@ -1,7 +1,7 @@
-"""Clusters of models that treat every column on its own, so that a gap (NaN) just drops out.
+"""Clusters of models with independent columns, so that a missing value (NaN) just drops out.
 
-Each column is of a kind and owns a stretch of every vector: of the statistics, of the prior and of
-the terms kept for predictive densities, all of one width:
+Each column has a kind and a range of every vector: of the statistics, of the prior and of the
+cached terms of predictive densities, all of one width:
 
 ============  =================================  ============================  ==================
 kind          statistics                         prior                         likelihood
@@ -12,8 +12,8 @@ kind          statistics                         prior                         l
 ``COUNT``     count, sum, sum of log factorials  shape, rate                   Poisson
 ============  =================================  ============================  ==================
 
-``strength`` counts the rows that the prior is worth: a cluster's mean has variance
-``variance / strength`` about the prior's.
+``strength`` is the number of rows that the prior is equivalent to: a cluster's mean has variance
+``variance / strength`` about the prior mean.
 """
 
 import math
@@ -35,29 +35,29 @@ from countless.kernels.models_cells_marginals import (
     log_marginals_together,
 )
 
-# Where less than this share remains, a difference would have lost half of its digits.
+# Where less than this share remains, a difference has lost half of its digits.
 LEAST_SHARE = 1e-7
 
-# Products of shares become logarithms before they underflow.
+# Products are converted to logarithms before they underflow.
 _LEAST_PRODUCT = 1e-200
 _LOG_PI, _PER_PI = math.log(math.pi), 1.0 / math.pi
-# Terms of numbers; those of fixed variances have no power.
+# Cached terms of numbers; those with a fixed variance have no power.
 MEAN, CONSTANT, SLOPE, CONSTANT_WITHOUT, SLOPE_WITHOUT, POWER = range(6)
 
 
 class CellClusters(NamedTuple):
     """Clusters of rows whose columns are independent given the cluster."""
 
-    statistics: np.ndarray  # (room, width)
+    statistics: np.ndarray  # (capacity, width)
     prior: np.ndarray  # (width,)
-    terms: np.ndarray  # (width, room), clusters side by side
+    terms: np.ndarray  # (width, capacity), contiguous over clusters
     kind: np.ndarray  # (n_columns,) int64
-    start: np.ndarray  # (n_columns + 1,) int64, the stretch of each column
-    columns: np.ndarray  # (n_used,) int64, the columns that count
-    logs: np.ndarray  # (n_columns * room,): a place to work
+    start: np.ndarray  # (n_columns + 1,) int64, where the range of each column begins
+    columns: np.ndarray  # (n_used,) int64, the columns that are used
+    logs: np.ndarray  # (n_columns * capacity,), workspace
 
 
-# What is done for every cell takes and returns numbers: handing over arrays costs more than a cell.
+# Functions of single cells take and return scalars: passing arrays costs more than the cell.
 @njit(nogil=True, cache=True, error_model="numpy")
 def _number_terms(mean, strength, shape, scale, count, total, squares):
     """Return the mean, constant, slope and power of numbers from a prior and statistics."""
@@ -72,9 +72,9 @@ def _number_terms(mean, strength, shape, scale, count, total, squares):
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")
 def find_without(stronger, terms, first, c):
-    """Find the constant and the slope of numbers given the others of their cluster c.
+    """Compute the constant and slope of numbers given the other rows of their cluster c.
 
-    From the strength that the prior and the cluster have, and the terms given all of it.
+    From the posterior strength of the cluster, and its terms with all rows.
     """
     ratio = (stronger - 1.0) / stronger
     without = terms[first + SLOPE, c] * (stronger + 1.0) / (stronger - 1.0)
@@ -85,7 +85,7 @@ def find_without(stronger, terms, first, c):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _number_density(mean, strength, shape, scale, count, total, squares, value):
-    """Return the log density of a value given sums, without terms kept."""
+    """Return the log density of a value from the sums, without cached terms."""
     terms = _number_terms(mean, strength, shape, scale, count, total, squares)
     middle, constant, slope, power = terms
     return constant - power * math.log(1.0 + slope * (value - middle) ** 2)
@@ -93,7 +93,7 @@ def _number_density(mean, strength, shape, scale, count, total, squares, value):
 
 @njit(nogil=True, cache=True)
 def _number_density_without(statistics, prior, first, c, value):
-    """Return the log density of a value given the others of its cluster, of which it is most."""
+    """Return the log density of a value that dominates its cluster, given the other values."""
     count, total, squares = 0.0, 0.0, 0.0
     if statistics[c, first] > 1.5:
         count, total = statistics[c, first] - 1.0, statistics[c, first + 1] - value
@@ -120,9 +120,9 @@ def _fixed_terms(mean, strength, variance, count, total):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_terms(shape, rate):
-    """Return the shape, and what is constant and linear in a count of its log density.
+    """Return the shape, and the constant and linear coefficients of a count's log density.
 
-    All that Stirling's series has of a large shape is with them.
+    They include the terms of Stirling's series for a large shape.
     """
     constant, linear = -shape * math.log1p(1.0 / rate), -math.log(rate + 1.0)
     if shape >= LARGE:
@@ -149,7 +149,7 @@ def _refresh_cell(kind, statistics, prior, terms, first, last, c):
         for w in range(3):
             terms[first + w, c] = found[w]
         terms[first + POWER, c] = found[3]
-        terms[first + SLOPE_WITHOUT, c] = math.nan  # found when a row of the cluster asks
+        terms[first + SLOPE_WITHOUT, c] = math.nan  # computed on demand
     elif kind == FIXED:
         of_fixed = _fixed_terms(prior[first], prior[first + 1], prior[first + 2], count, total)
         for w in range(5):
@@ -173,7 +173,7 @@ def refresh_cells(clusters, c):
 
 @njit(nogil=True, cache=True)
 def _change(clusters, c, rows, i, sign):
-    """Add row ``i`` to cluster ``c`` (sign 1), or take it away (-1)."""
+    """Add row ``i`` to cluster ``c`` (sign 1), or remove it (-1)."""
     statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms
     kind, start = clusters.kind, clusters.start
     for j in clusters.columns:
@@ -182,7 +182,7 @@ def _change(clusters, c, rows, i, sign):
             continue
         first, last = start[j], start[j + 1]
         statistics[c, first] += sign
-        if statistics[c, first] < 0.5:  # nothing of the values, not even a rounding error, stays
+        if statistics[c, first] < 0.5:  # exactly empty, without residual rounding errors
             for w in range(first, last):
                 statistics[c, w] = 0.0
         elif kind[j] == CATEGORY:
@@ -200,7 +200,7 @@ def _change(clusters, c, rows, i, sign):
 
 @njit(nogil=True, cache=True)
 def count_cells(clusters, c, rows, i, sign):
-    """Add row ``i`` to the statistics of cluster ``c`` alone (sign 1), or take it away (-1)."""
+    """Add row ``i`` to the statistics of cluster ``c`` alone (sign 1), or remove it (-1)."""
     statistics, kind, start = clusters.statistics, clusters.kind, clusters.start
     for j in clusters.columns:
         value = float(rows[i, j])
@@ -230,10 +230,10 @@ def remove_cells(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def predict(clusters, begin, end, rows, i, own, out):
-    """Find the log density of row ``i`` given each cluster from begin, out[0], up to end.
+    """Compute the log density of row ``i`` given each cluster from begin (``out[0]``) up to end.
 
-    ``own`` is the one of them that has the row, whose other rows are then meant, or negative. The
-    logarithms that cells need are gathered first and taken together; a NaN among them is one that
+    ``own`` is the cluster that contains the row, whose density is given its other rows; or
+    negative. The logarithms of all cells are collected and computed in one loop; a NaN among them
     is not needed.
     """
     statistics, prior, terms = clusters.statistics, clusters.prior, clusters.terms

@@ -1,6 +1,6 @@
-"""Log marginals of columns that are modelled one by one, from their statistics.
+"""Log marginal likelihoods of independently modelled columns, from their statistics.
 
-Kinds of columns, statistics and priors are laid out as ``models_cells.py`` says.
+Kinds of columns, statistics and priors are laid out as in ``models_cells.py``.
 """
 
 import math
@@ -18,9 +18,10 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 @njit(nogil=True, cache=True)
 def _count_term(kind, prior, first, place, count):
-    """Return what the count at a place of a column's statistics adds to its log marginal.
+    """Return the term of a column's log marginal that depends on one of its counts.
 
-    For ``COUNT`` the sum (place 1) adds so much, and the count (place 0) the logarithm of its rate.
+    For ``COUNT`` this is the term of the sum (place 1), and the logarithm of the posterior rate for
+    the count (place 0).
     """
     if kind == CATEGORY:
         if count == 0.0:
@@ -50,7 +51,7 @@ def _squares_about(center, strength, mean, count, total, squares):
 
 @njit(nogil=True, cache=True)
 def log_marginal_cell(clusters, c, j):
-    """Return the log density of all values of column ``j`` in cluster ``c``."""
+    """Return the log marginal likelihood of column ``j`` in cluster ``c``."""
     kind, prior, s = clusters.kind[j], clusters.prior, clusters.statistics[c]
     first, last = clusters.start[j], clusters.start[j + 1]
     total = _count_term(kind, prior, first, 0, s[first])
@@ -72,7 +73,7 @@ def log_marginal_cell(clusters, c, j):
 
 @njit(nogil=True, cache=True)
 def fill_tables(clusters, tables):
-    """Answer ``models.fill_tables``."""
+    """Implement ``models.fill_tables``."""
     for j in clusters.columns:
         kind, first, last = clusters.kind[j], clusters.start[j], clusters.start[j + 1]
         n_places = last - first if kind == CATEGORY else 2 if kind == COUNT else 1
@@ -84,7 +85,7 @@ def fill_tables(clusters, tables):
 
 @njit(nogil=True, cache=True)
 def _look_up(kind, prior, first, place, tables, counts, n):
-    """Replace counts by what they add, from the tables as far as these go."""
+    """Replace counts by their terms, from the tables as far as these go."""
     known = tables[first + place]
     for m in range(n):
         if counts[m] < known.shape[0]:
@@ -93,7 +94,7 @@ def _look_up(kind, prior, first, place, tables, counts, n):
             counts[m] = _count_term(kind, prior, first, place, counts[m])
 
 
-# Divisions are not checked here, so that loops become those of vectors; no prior is 0.
+# Divisions are unchecked, so that loops vectorize; no prior is 0.
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_numbers(kind, prior, first, tables, counts, totals, squares, n, out):
     center, strength = prior[first], prior[first + 1]
@@ -127,7 +128,7 @@ def _add_counts(prior, first, tables, counts, totals, factorials, n, out):
 
 @njit(nogil=True, cache=True)
 def _by_columns(clusters, tables, statistics, x, others, n_others, out):
-    """Find log marginals column by column, of as many pairs side by side as have room."""
+    """Compute log marginals column by column, for as many pairs at once as the capacity allows."""
     prior, sums, room = clusters.prior, clusters.terms, clusters.terms.shape[1]
     for begin in range(0, n_others, room):
         n = min(room, n_others - begin)
@@ -155,7 +156,7 @@ def _by_columns(clusters, tables, statistics, x, others, n_others, out):
 
 @njit(nogil=True, cache=True)
 def _set_line(clusters, tables, own, slope):
-    """Find what counts add, and how much more when each is one more; the former is returned."""
+    """Return the sum of the counts' terms, and fill ``slope`` with their increments by one."""
     base = 0.0
     for j in clusters.columns:
         first = clusters.start[j]
@@ -182,9 +183,9 @@ def _follow_line(slope, counts):
 
 @njit(nogil=True, cache=True)
 def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    """Answer ``models.log_marginals_together``.
+    """Implement ``models.log_marginals_together``.
 
-    Of categories alone a single row adds a sum: whether each level's count is one more or not.
+    With categories only, adding a single row is linear: each level's count grows by one or not.
     """
     own, slope = statistics[x], clusters.statistics[0]
     on_line = n_others > 2 and clusters.columns.shape[0] == clusters.kind.shape[0]

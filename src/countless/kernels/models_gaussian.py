@@ -1,8 +1,9 @@
-"""Clusters of the normal-inverse-Wishart model, with a Cholesky factor that follows the rows.
+"""Clusters of the normal-inverse-Wishart model, with Cholesky factors updated row by row.
 
 Statistics of a cluster: the number of rows, their sum, and the lower triangle of the sum of their
-outer products. The posterior has strength ``kappa = kappa0 + n``, mean ``m``, freedom ``nu0 + n``
-and scale ``Psi``; adding a row ``x`` adds ``kappa / (kappa + 1) (x - m) (x - m)'`` to ``Psi``.
+outer products. The posterior has strength ``kappa = kappa0 + n``, mean ``m``, degrees of freedom
+``nu0 + n`` and scale ``Psi``; adding a row ``x`` adds ``kappa / (kappa + 1) (x - m) (x - m)'`` to
+``Psi``.
 """
 
 import math
@@ -27,53 +28,53 @@ from countless.kernels.models_gaussian_marginals import (
     set_scale,
 )
 
-# After so many rank-one changes a factor is computed afresh from the sums.
+# After this many rank-one updates a factor is recomputed from the sums.
 CHANGES_BEFORE_REFRESH = 256
 # A downdate that leaves less of a squared pivot than this would lose half of the digits.
 LEAST_SHARE = 1e-7
 
-# Rows of so many columns that are visited one after another are looked at together, BLOCK at once.
+# With this many columns, consecutive rows are processed together, BLOCK at a time.
 WIDE, BLOCK = 6, 64
-# Clusters lie side by side in places for a multiple of this, so that no loop over them has a rest.
+# Arrays over clusters are padded to a multiple of this, so that loops vectorize fully.
 LANES = 8
-# What a number of rows adds to densities and to marginals is kept for so many of them.
+# Terms that depend only on the number of rows are cached up to this number.
 SIZES = 8192
 
 _FAST = {"reassoc", "contract", "nsz"}
 _LOG_PI = math.log(math.pi)
-# What is kept for the predictive densities with all rows, and with one row less.
+# Cached terms of the predictive densities, with all rows and with one row less.
 _CONSTANT, _POWER, _RATIO, _CONSTANT_WITHOUT, _POWER_WITHOUT, _RATIO_WITHOUT, _LOG_DET = range(7)
 
 
 class GaussianClusters(NamedTuple):
     """Clusters with full covariances."""
 
-    statistics: np.ndarray  # (room, 1 + d + d (d + 1) / 2)
+    statistics: np.ndarray  # (capacity, 1 + d + d (d + 1) / 2)
     prior_mean: np.ndarray  # (d,)
     prior_scale: np.ndarray  # (d, d)
-    prior_pivots: np.ndarray  # (d,) the diagonal of its factor
+    prior_pivots: np.ndarray  # (d,) the diagonal of its Cholesky factor
     prior: np.ndarray  # (3,) kappa0, nu0, log |Psi0|
-    mean: np.ndarray  # (room, d)
-    factor: np.ndarray  # (room, d, d), see cholesky.py
-    side_means: np.ndarray  # (d, places) the means, clusters side by side
-    side_factors: np.ndarray  # (d (d + 1) / 2, places) the factors, one over their diagonals
+    mean: np.ndarray  # (capacity, d)
+    factor: np.ndarray  # (capacity, d, d), see cholesky.py
+    side_means: np.ndarray  # (d, places) the means, clusters contiguous
+    side_factors: np.ndarray  # (d (d + 1) / 2, places) the factors, with reciprocal diagonals
     terms: np.ndarray  # (7, places)
-    size_terms: np.ndarray  # (SIZES,) what numbers of rows add, NaN where it is not known yet
+    size_terms: np.ndarray  # (SIZES,) terms of the number of rows, NaN where not computed yet
     marginal_terms: np.ndarray  # (SIZES,) the same for marginals
-    changes: np.ndarray  # (room,) int64, rank-one changes since the last refresh
-    block: np.ndarray  # (2 d + room, BLOCK) next rows, a place to work, and squared distances
-    block_state: np.ndarray  # (2 + room,) int64: first row there, last row asked for, what is known
+    changes: np.ndarray  # (capacity,) int64, rank-one changes since the last refresh
+    block: np.ndarray  # (2 d + capacity, BLOCK) next rows, workspace, and squared distances
+    block_state: np.ndarray  # (2 + capacity,) int64: first row, last row queried, what is known
     work: np.ndarray  # (d,)
     side_work: np.ndarray  # (d + 1, places)
 
 
 class WideGaussianClusters(GaussianClusters):
-    """The same, of rows that are looked at BLOCK at once."""
+    """The same for wide rows, which are processed BLOCK at a time."""
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _size_term(clusters, n):
-    """Return what the number of rows alone adds to a log predictive density."""
+    """Return the term of a log predictive density that depends only on the number of rows."""
     place = int(n)
     known = clusters.size_terms
     if place < known.shape[0] and not math.isnan(known[place]):
@@ -90,7 +91,7 @@ def _size_term(clusters, n):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _set_terms(clusters, c):
-    """Follow a change of the factor, the mean and the number of rows."""
+    """Update the cached terms after a change of the factor, the mean and the number of rows."""
     clusters.block_state[2 + c] = False
     d = clusters.mean.shape[1]
     n = clusters.statistics[c, 0]
@@ -103,7 +104,7 @@ def _set_terms(clusters, c):
         pivot = factor[c, j, j]
         clusters.side_means[j, c] = clusters.mean[c, j]
         product *= pivot
-        if not 1e-100 < product < 1e100:  # as few logarithms as do not overflow
+        if not 1e-100 < product < 1e100:  # few logarithms, without overflow
             half_log_det += math.log(product)
             product = 1.0
         side[place, c] = 1.0 / pivot
@@ -151,7 +152,7 @@ def _add_to_sums(sums, row, sign):
         place += i + 1
 
 
-# What a sweep asks is inlined: a call hands over every array of the clusters, 130 numbers.
+# Functions of the sweep are inlined: a call would pass every array of the clusters, 130 numbers.
 @njit(nogil=True, cache=True, forceinline=True)
 def _add_row(clusters, c, rows, i):
     d = rows.shape[1]
@@ -218,9 +219,9 @@ def _log_predictive_after_removal(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _own_density(terms, c, count, squared):
-    """Return the log density of a row given the others of its cluster, from that with the row.
+    """Return the log density of a row given the other rows of its cluster, from that with the row.
 
-    NaN where too few digits would be left.
+    NaN where the difference would lose too much precision.
     """
     remaining = 1.0 - terms[_RATIO_WITHOUT, c] * squared
     if count > 1.5 and remaining > LEAST_SHARE:
@@ -239,7 +240,7 @@ def _log_predictive_without(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True, forceinline=True, fastmath=_FAST)
 def _squared_distances(means, factors, work, n, rows, i, out):
-    """Solve the triangular systems of all clusters side by side."""
+    """Solve the triangular systems of all clusters in one vectorized loop."""
     d = rows.shape[1]
     for c in range(n):
         out[c] = 0.0
@@ -261,7 +262,7 @@ def _squared_distances(means, factors, work, n, rows, i, out):
 
 @njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _to_log_densities(terms, n, squared):
-    """Replace squared distances from clusters by log densities."""
+    """Replace squared distances from clusters by log predictive densities."""
     for c in range(n):
         log = log_of(1.0 + terms[_RATIO, c] * squared[c])
         squared[c] = terms[_CONSTANT, c] - terms[_POWER, c] * log
@@ -269,10 +270,10 @@ def _to_log_densities(terms, n, squared):
 
 @njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
 def _log_densities_in_the_plane(means, factors, terms, n, rows, i, own, out):
-    """Find the log densities of a row of two columns; return its squared distance from its own.
+    """Compute the log densities of a row of two columns; return its own squared distance.
 
-    All in one loop that fills one array: then several steps of it are taken at once. Fastmath would
-    take the logarithm apart, which counts on the order of its steps.
+    One loop fills one array, so that it vectorizes. Fastmath is off, because it would reassociate
+    the logarithm, which depends on the order of its operations.
     """
     x, y = rows[i, 0], rows[i, 1]
     for c in range(n):
@@ -288,7 +289,7 @@ def _log_densities_in_the_plane(means, factors, terms, n, rows, i, own, out):
 
 @njit(nogil=True, cache=True)
 def _place_in_block(block, state, rows, i):
-    """Return where row i lies in the block, or -1; rows with the same values will do."""
+    """Return the position of row i in the block, or -1; rows with equal values are accepted."""
     place = i - state[0]
     if not 0 <= place < BLOCK:
         return -1
@@ -300,7 +301,7 @@ def _place_in_block(block, state, rows, i):
 
 @njit(nogil=True, cache=True)
 def _look_ahead(means, factors, n_clusters, rows, i, block, state):
-    """Find the distances of the next rows from clusters as they are now."""
+    """Compute the distances of the next rows from the current clusters."""
     d = rows.shape[1]
     for r in range(BLOCK):
         at = min(i + r, rows.shape[0] - 1)
@@ -320,7 +321,7 @@ def _look_ahead(means, factors, n_clusters, rows, i, block, state):
 
 @njit(nogil=True, cache=True)
 def _distances_from_block(clusters, n_clusters, rows, i, out):
-    """Fill ``out`` with squared distances of rows that come one after another; tell whether."""
+    """Fill ``out`` with squared distances of consecutive rows; return whether that was possible."""
     d = rows.shape[1]
     block, state = clusters.block, clusters.block_state
     mean, factor, work = clusters.mean, clusters.factor, clusters.work
@@ -334,7 +335,7 @@ def _distances_from_block(clusters, n_clusters, rows, i, out):
     for c in range(n_clusters):
         if state[2 + c]:
             out[c] = block[2 * d + c, place]
-        else:  # it has changed since
+        else:  # the cluster has changed since
             out[c] = _squared_distance(mean, factor, work, c, rows, i)
     return True
 

@@ -1,6 +1,6 @@
-"""Log marginals of the normal-inverse-Wishart model: what rows count, and many pairs side by side.
+"""Log marginal likelihoods of the normal-inverse-Wishart model, for many pairs of clusters at once.
 
-Statistics and clusters are laid out as ``models_gaussian.py`` says.
+Statistics and clusters are laid out as in ``models_gaussian.py``.
 """
 
 import math
@@ -11,7 +11,7 @@ from numba import njit
 from countless.kernels.cholesky import factorize
 
 _LOG_PI = math.log(math.pi)
-# Rows of ``terms`` in which pairs are worked on.
+# Rows of ``terms`` used as workspace for pairs.
 _COUNT, _PRODUCT, _LOG = range(3)
 
 
@@ -24,12 +24,12 @@ def set_scale(
     mean,  # OUT (d,)
     scale,  # OUT (d, d)
 ):
-    """Find the posterior mean and scale, the latter in the layout of factors."""
+    """Compute the posterior mean and scale, the latter in the layout of factors."""
     d = mean.shape[0]
     kappa = kappa0 + sums[0]
     for j in range(d):
         mean[j] = (kappa0 * prior_mean[j] + sums[1 + j]) / kappa
-    # About the posterior mean: no difference of two large squares is left to the last step.
+    # Centered at the posterior mean, to avoid cancellation between large squares.
     place = 1 + d
     for i in range(d):
         for j in range(i + 1):
@@ -46,7 +46,7 @@ def set_scale(
 
 @njit(nogil=True, cache=True)
 def count_term(clusters, n):
-    """Return what the number of rows alone adds to a log marginal."""
+    """Return the term of a log marginal that depends only on the number of rows."""
     d = clusters.mean.shape[1]
     kappa0, nu0, log_det0 = clusters.prior[0], clusters.prior[1], clusters.prior[2]
     total = -0.5 * n * d * _LOG_PI + 0.5 * d * math.log(kappa0 / (kappa0 + n))
@@ -58,14 +58,14 @@ def count_term(clusters, n):
 
 @njit(nogil=True, cache=True)
 def fill_tables(clusters, tables):
-    """Answer ``models.fill_tables``."""
+    """Implement ``models.fill_tables``."""
     for count in range(tables.shape[1]):
         tables[0, count] = count_term(clusters, float(count))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _set_scales(clusters, statistics, x, others, n):
-    """Find the posterior scales of pairs side by side, and in ``terms`` their numbers of rows.
+    """Compute the posterior scales of many pairs, and in ``terms`` their numbers of rows.
 
     As `set_scale` does for one; entry (i, j) of all of them is one row of ``side_factors``.
     """
@@ -94,7 +94,7 @@ def _set_scales(clusters, statistics, x, others, n):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _set_log_dets(clusters, n):
-    """Factorize scales side by side, as ``factorize`` does one, for the logs of their pivots."""
+    """Factorize many scales at once, as ``factorize`` does one, for the logs of their pivots."""
     d = clusters.mean.shape[1]
     factor, least = clusters.side_factors, clusters.prior_pivots
     total, product, pivot = (
@@ -109,7 +109,7 @@ def _set_log_dets(clusters, n):
             pivot[m] = max(math.sqrt(max(factor[place, m], 0.0)), least[j])
         for m in range(n):
             product[m] *= pivot[m]
-            if not 1e-100 < product[m] < 1e100:  # as few logarithms as do not overflow
+            if not 1e-100 < product[m] < 1e100:  # few logarithms, without overflow
                 total[m] += math.log(product[m])
                 product[m] = 1.0
         for i in range(1, d - j):
@@ -128,7 +128,7 @@ def _set_log_dets(clusters, n):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _set_log_dets_with_rows(clusters, statistics, x, others, n):
-    """Find the logs of pivots of x with single rows: a row changes the determinant by a factor."""
+    """Compute the log pivots of x with single rows, by the matrix determinant lemma."""
     d = clusters.mean.shape[1]
     mean, factor, work = clusters.mean[0], clusters.factor[0], clusters.side_work
     squared, total = clusters.terms[_PRODUCT], clusters.terms[_LOG]
@@ -153,7 +153,7 @@ def _set_log_dets_with_rows(clusters, statistics, x, others, n):
 
 @njit(nogil=True, cache=True)
 def log_marginals_together(clusters, tables, statistics, x, others, n_others, out):
-    """Answer ``models.log_marginals_together``, for as many pairs at once as have room.
+    """Implement ``models.log_marginals_together``, for as many pairs at once as fit the capacity.
 
     Most of the others are single rows, and these take d^2 steps; others take d^3.
     """

@@ -1,7 +1,7 @@
-"""Clusters of the Dirichlet-multinomial model: a row is how often each outcome was seen.
+"""Clusters of the Dirichlet-multinomial model: a row has the count of each outcome.
 
-Statistics of a cluster: the number of draws, the sum of the log multinomial coefficients of the
-rows, and the number of draws of each outcome. Nothing else is kept.
+Statistics of a cluster: the number of trials, the sum of the log multinomial coefficients of the
+rows, and the number of trials of each outcome. Nothing else is stored.
 """
 
 import math
@@ -15,9 +15,9 @@ from countless.kernels.gamma import log_factorial, log_rising
 
 
 class MultinomialClusters(NamedTuple):
-    """Clusters of rows of counts that share their proportions."""
+    """Clusters of rows of counts with common outcome probabilities."""
 
-    statistics: np.ndarray  # (room, 2 + n_outcomes)
+    statistics: np.ndarray  # (capacity, 2 + n_outcomes)
     prior: np.ndarray  # (2 + n_outcomes,) the sum of the weights, 0, the weight of each outcome
 
 
@@ -53,7 +53,7 @@ def _remove_row(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True)
 def _density(clusters, c, rows, i, own):
-    """Return the log density of a row; ``own`` is 1 when the cluster has the row, else 0."""
+    """Return the log density of a row; ``own`` is 1 when the cluster contains the row, else 0."""
     s = clusters.statistics[c]
     total = 0.0
     density = 0.0

@@ -1,4 +1,4 @@
-"""Sums that tell what a split or a single row's move would gain, for all clusters at once."""
+"""Sums from which the gain of splits and of single-row moves follows, for all clusters at once."""
 
 import numpy as np
 from numba import njit
@@ -12,11 +12,11 @@ def add_side(
     rows, row_weight, labels, slot, normal, threshold, shrink, scale,
     side, weight, total,
 ):  # fmt: skip
-    """Add up the rows on the far side of a plane through their cluster.
+    """Sum the rows on the far side of a hyperplane through their cluster.
 
-    Cluster ``c`` has plane ``slot[c]`` (-1: none): a row is on the far side when its product with
-    ``normal`` exceeds the ``threshold``. With ``shrink`` above 0 all rows are added instead, each
-    times its excess and that: a step of power iteration.
+    Cluster ``c`` has hyperplane ``slot[c]`` (-1: none): a row is on the far side when its product
+    with ``normal`` exceeds the ``threshold``. With ``shrink`` above 0 all rows are summed instead,
+    each times its excess and ``shrink``: a step of power iteration.
 
     side, weight, total are # OUT.
     """
@@ -36,7 +36,7 @@ def add_side(
 
 @njit(nogil=True, cache=True)
 def spread_of_clusters(rows, row_weight, centers, labels, start, upper, farthest, reach, cost):
-    """Find each cluster's row that is farthest from its center, and what the cluster costs there.
+    """Find each cluster's row that is farthest from its center, and the cluster's cost.
 
     upper, farthest (-1: none), reach, cost are # OUT.
     """
@@ -56,12 +56,12 @@ def pick_moves(
     rows, ids, weight, cluster_weight, centers, labels, scores, norm, error, unit, price,
     target, gain,
 ):  # fmt: skip
-    """Find for each row where it would gain most by going: another cluster, or one of its own (-1).
+    """Find each row's best move: to another cluster, or to a new one (-1).
 
-    ``unit * (norm[r] + scores[r, c] - error[r])`` is at most the divergence of row ``ids[r]`` from
-    center c. Joining b costs ``W_b w / (W_b + w)`` times the divergence, leaving a gives back ``W_a
-    w / (W_a - w)`` times it (exact for squared Euclidean distance, the second order term for
-    others).
+    ``unit * (norm[r] + scores[r, c] - error[r])`` is a lower bound of the divergence of row
+    ``ids[r]`` from center c. Joining b costs ``W_b w / (W_b + w)`` times the divergence, and
+    leaving a saves ``W_a w / (W_a - w)`` times it (exact for squared Euclidean distance, the second
+    order term for others).
 
     target, gain are # OUT.
     """
@@ -72,7 +72,7 @@ def pick_moves(
         floor = norm[r] - error[r]
         least = np.inf
         target[r] = own
-        # The best by the scores comes first, so that few others need be measured exactly.
+        # The best by the scores comes first, so that few others need an exact divergence.
         best, best_score = own, np.inf
         for c in range(scores.shape[1]):
             share = cluster_weight[c] / (cluster_weight[c] + w)

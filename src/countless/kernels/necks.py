@@ -1,22 +1,22 @@
-"""The neck between two groups of a graph's nodes: how much a cut narrows on the way across.
+"""The bottleneck between two groups of nodes: how much a sweep cut narrows between them.
 
-Nodes are ordered from one group to the other by a screened potential, and the weight of the links
-cut after each node is added up. Two clusters show a minimum between two maxima; a shape without
+Nodes are ordered from one group to the other by a screened potential, and the cut weight after each
+node of this order is computed. Two clusters show a minimum between two maxima; a shape without
 clusters, whatever its form, shows one maximum.
 """
 
 import numpy as np
 from numba import njit
 
-# Part of the potential's range at either end that is flat up to rounding: its order means nothing.
+# Share of the potential's range at either end that is constant up to rounding, without an order.
 FLAT = 1e-4
-# The squared residual, as a share of the first, at which the potential is accurate enough.
+# The squared residual, relative to the first, at which the potential is accurate enough.
 RESIDUAL = 1e-14
 
 
 @njit(nogil=True, cache=True)
 def subgraph(indptr, neighbor, links, nodes, place):
-    """Return the links among some nodes, renumbered by their order; place holds -1 and is kept."""
+    """Return the edges among some nodes, renumbered; place has -1 before and after."""
     n = nodes.shape[0]
     for i in range(n):
         place[nodes[i]] = i
@@ -90,7 +90,7 @@ def screened_potential(start, to, weight, n_first, screening, max_steps):
 
 @njit(nogil=True, cache=True)
 def cut_profile(start, to, weight, order):
-    """Return the weight of the links between the first 1, 2, ... nodes of an order and the rest."""
+    """Return the cut between the first 1, 2, ... nodes of an order and the other nodes."""
     n = order.shape[0]
     position = np.empty(n, dtype=np.int64)
     for t in range(n):
@@ -114,18 +114,18 @@ def neck_depth(
     indptr,
     neighbor,
     links,
-    nodes,  # IN, those of the first group, then those of the second
+    nodes,  # IN, the first group, then the second
     n_first,
     place,  # (n_nodes,), all -1
     screening,
     max_steps,
     least_cut,  # added to every cut: what a single node may change
-    least_nodes,  # on either side of the neck
+    least_nodes,  # minimum number of nodes on either side of the bottleneck
 ):
     """Return the log ratio of the lower maximum of the cut to the minimum between the two."""
     n = nodes.shape[0]
     start, to, weight = subgraph(indptr, neighbor, links, nodes, place)
-    if start[n_first] == 0 or start[n_first] == start[n]:  # one group has no links at all
+    if start[n_first] == 0 or start[n_first] == start[n]:  # one group has no edges at all
         return 0.0
     x = screened_potential(start, to, weight, n_first, screening, max_steps)
     order = np.argsort(x, kind="mergesort")

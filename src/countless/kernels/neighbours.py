@@ -1,17 +1,17 @@
-"""The nearest of many centers, picked from tables of their squared distances."""
+"""Nearest neighbours among many centers, selected from tables of squared distances."""
 
 import numpy as np
 from numba import njit
 
 from countless.kernels.assign import MOST
 
-# Centers that are compared at once, and with how many others.
+# Number of centers compared at once, and of centers they are compared with.
 TILE_ROWS, TILE_COLUMNS = 32, 128
 
 
 @njit(nogil=True, cache=True)
 def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, neighbours, gaps):
-    """List the centers around each from ``start`` to ``stop``, with distances rounded down.
+    """List the nearest centers of each from ``start`` to ``stop``, with distances rounded down.
 
     ``seen @ seen.T * factor`` plus squares are squared distances, up to the error, in a unit.
     Centers that are not ``known`` are marked, if there are parents.
@@ -45,12 +45,12 @@ def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, 
 
 @njit(nogil=True, cache=True)
 def pick_neighbours(scores, square, start, first, neighbours, squares):
-    """List centers of the least values of each row, from the least on, among those listed before.
+    """Merge the least values of each row, in ascending order, into the neighbours listed so far.
 
-    Row ``r`` is about center ``start + r``, which is not listed itself, and column ``c`` about
-    center ``first + c``; ``scores[r, c] + square[first + c]`` orders the others, and equal values
-    the lower column. ``squares``, all infinite at first, has one column more than ``neighbours``:
-    the least value that is not listed.
+    Row ``r`` is center ``start + r``, which is not listed itself, and column ``c`` is center
+    ``first + c``. The others are ordered by ``scores[r, c] + square[first + c]``, ties by column.
+    ``squares``, all infinite initially, has one column more than ``neighbours``: the least value
+    that is not listed.
 
     neighbours, squares are # OUT.
     """
@@ -75,10 +75,10 @@ def pick_neighbours(scores, square, start, first, neighbours, squares):
 
 @njit(nogil=True, cache=True)
 def mark_fresh(neighbours, known, parent):
-    """Mark the neighbours of each center that are not known, nor come out of one that is.
+    """Mark the neighbours of each center that are neither known nor descend from a known one.
 
-    ``parent[c]`` is what center ``c`` was, or was a part of, when ``known`` was listed; there and
-    here -1 is none. A mark turns ``c`` into ``~c``. neighbours is # OUT.
+    ``parent[c]`` is the center that ``c`` was, or was split from, when ``known`` was listed; -1 is
+    none in both. A mark turns ``c`` into ``~c``. neighbours is # OUT.
     """
     for r in range(neighbours.shape[0]):
         for t in range(neighbours.shape[1]):

@@ -1,9 +1,9 @@
-"""Loops over rows and sizes behind the priors over partitions."""
+"""Loops over rows and sizes for the priors over partitions."""
 
 import numpy as np
 from numba import njit
 
-# A probability below exp(-700) is no more than a burden: arithmetic on it is slow.
+# Probabilities below exp(-700) are set to 0: arithmetic on denormal numbers is slow.
 LOWEST = -700.0
 SMALLEST = np.exp(LOWEST)
 
@@ -12,15 +12,15 @@ SMALLEST = np.exp(LOWEST)
 def seat_rows(
     alpha,  # IN
     discount,  # IN, below 1; negative where the number of clusters is bounded
-    most,  # IN, no more clusters than this
+    most,  # IN, maximum number of clusters
     random,  # IN, a numpy Generator
     labels,  # OUT (n_rows,)
 ):
-    """Seat rows one by one: join a cluster of s rows by weight s - discount, or open one.
+    """Sample a partition row by row: join a cluster of s rows by weight s - discount, or open one.
 
-    A row copies a row before it, which chooses clusters by their size; the discount is a chance to
-    refuse that and copy again, or, where it is negative, to take any cluster. So a row costs the
-    same however many clusters there are.
+    A row copies the cluster of a random previous row, which chooses clusters by size. The discount
+    is a probability of rejecting that and copying again or, if negative, of taking any cluster
+    uniformly. So the cost of a row does not depend on the number of clusters.
     """
     sizes = np.zeros(labels.shape[0], dtype=np.int64)
     n_clusters = 0
@@ -44,9 +44,9 @@ def seat_rows(
 def count_seated(
     discount,  # IN
     opening,  # IN (n_rows,), the weight of a new cluster when there are k
-    shares,  # OUT (n_rows + 1,), how probable each number of clusters is
+    shares,  # OUT (n_rows + 1,), the probability of each number of clusters
 ):
-    """Follow the number of clusters while rows are seated one by one."""
+    """Compute the distribution of the number of clusters, by recursion over rows."""
     shares[:] = 0.0
     shares[0] = 1.0
     low, high = 0, 0
@@ -74,9 +74,9 @@ def first_cluster(
     log_terms,  # IN (n_rows + 1,), log f(s) - log (s - 1)!
     log_sums,  # IN (n_rows + 1,), log of the sum over partitions of m rows, over m!
     n_rows,  # IN
-    shares,  # OUT (n_rows + 1,), how probable each size of the first row's cluster is
+    shares,  # OUT (n_rows + 1,), the probability of each size of the first row's cluster
 ):
-    """Give the law of the size of the first row's cluster; return the log sum of ``n_rows``."""
+    """Compute the size law of the first row's cluster; return the log sum of ``n_rows``."""
     highest = -np.inf
     for size in range(1, n_rows + 1):
         shares[size] = log_terms[size] + log_sums[n_rows - size]
@@ -97,7 +97,7 @@ def sum_partitions(
     log_sums,  # OUT (n_rows + 1,)
     expected,  # OUT (n_rows + 1,), the expected number of clusters of m rows
 ):
-    """Sum products of size weights over all partitions: take the first row's cluster away.
+    """Sum products of size weights over all partitions, by recursion on the first row's cluster.
 
     With ``Z(m)`` for the sum and ``f`` for the weights,
     ``Z(m) = sum over s of binomial(m - 1, s - 1) f(s) Z(m - s)``.
@@ -116,7 +116,7 @@ def sum_partitions(
 
 @njit(nogil=True, cache=True)
 def count_by_sizes(log_terms, log_sums):
-    """Return how probable each number of clusters is: one more than without the first row's."""
+    """Return the distribution of the number of clusters: one more than without the first row's."""
     n_rows = log_terms.shape[0] - 1
     shares = np.empty(n_rows + 1)
     law = np.zeros((n_rows + 1, n_rows + 1))
@@ -132,9 +132,9 @@ def count_by_sizes(log_terms, log_sums):
 
 @njit(nogil=True, cache=True)
 def log_stirling(n_rows):
-    """Return the log of how many partitions of the rows have k clusters, for k from 0.
+    """Return the log Stirling numbers of the second kind S(n_rows, k), for k from 0.
 
-    In logs throughout: the paths that end in most partitions begin with what is rare at first.
+    In logs throughout: the largest terms build on terms that are negligible in early rows.
     """
     counts = np.full(n_rows + 1, -np.inf)
     counts[0] = 0.0
@@ -156,7 +156,7 @@ def draw_sizes(
     random,  # IN, a numpy Generator
     sizes,  # OUT (n_rows,)
 ):
-    """Draw the clusters' sizes, each time that of the first row left; count them."""
+    """Sample the clusters' sizes, each that of the first remaining row's cluster; count them."""
     left = log_terms.shape[0] - 1
     shares = np.empty(left + 1)
     n_clusters = 0

@@ -1,7 +1,7 @@
-"""The forms that rows and centers take inside kernels, and what can be asked of them.
+"""Row and center types of the kernels, and the operations on them.
 
-A kernel is written once: ``divergence`` and ``add_row`` are chosen by the types of their arguments
-when numba compiles it.
+A kernel is written once: ``divergence`` and ``add_row`` are dispatched on the types of their
+arguments when numba compiles it.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from numba.extending import overload
 
 
 class Dense(NamedTuple):
-    """Rows in a C-ordered array; ``cost`` is each row's own part of the divergence."""
+    """Rows in a C-ordered array; ``cost`` is the term of the divergence that depends on the row."""
 
     values: np.ndarray  # (n_rows, n_features)
     cost: np.ndarray  # (n_rows,) or (0,)
@@ -28,24 +28,24 @@ class Sparse(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How values become whole numbers: seen from the origin, in steps of each column.
+    """Fixed-point scale: values minus the origin become integers, in steps of each column.
 
-    Whole numbers add up to the same sum in any order, and taking one away leaves nothing behind.
+    Sums of integers do not depend on the order of addition, and subtraction is exact.
     """
 
     origin: np.ndarray  # (n_features,)
-    per_step: np.ndarray  # (n_features,) steps in 1, a power of two
-    per_weight_step: float  # steps of weights in 1
+    per_step: np.ndarray  # (n_features,) steps per unit, a power of two
+    per_weight_step: float  # steps of weights per unit
 
 
 class Points(NamedTuple):
-    """Centers compared by differences: exact to the last bits wherever the origin lies."""
+    """Centers compared by differences: accurate wherever the origin lies."""
 
     values: np.ndarray  # (n_clusters, n_features) float64
 
 
 class Seen(NamedTuple):
-    """Centers as seen from the origin, in half the room: off by rounding to float32."""
+    """Centers relative to the origin, in half the memory: rounded to float32."""
 
     values: np.ndarray  # (n_clusters, n_features) float32
     origin: np.ndarray  # (n_features,) float64
@@ -120,7 +120,7 @@ def _divergence(rows, i, centers, c):
 
 
 def add_row(rows, i, weight, scale, total, c):
-    """Add ``weight`` times row ``i`` to ``total[c]``, in steps of the scale."""
+    """Add ``weight`` times row ``i`` to ``total[c]``, in fixed-point steps."""
     raise NotImplementedError("compiled code only")
 
 
@@ -144,7 +144,7 @@ def _add_row(rows, i, weight, scale, total, c):
 
 
 def project(rows, i, origin, directions, s):
-    """Return the product of row ``i``, as seen from the origin, with ``directions[s]``."""
+    """Return the product of row ``i`` minus the origin with ``directions[s]``."""
     raise NotImplementedError("compiled code only")
 
 

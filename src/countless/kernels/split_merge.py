@@ -1,4 +1,4 @@
-"""Whole clusters split in two or joined; `countless.bayes.split_merge` says how and why."""
+"""Metropolis-Hastings split-merge moves; `countless.bayes.split_merge` describes the proposal."""
 
 import math
 from typing import NamedTuple
@@ -13,40 +13,40 @@ from countless.kernels.cell_sweep import sweep_cells
 from countless.kernels.gibbs import sweep
 from countless.kernels.models import add_row, clear, log_marginal, refresh, set_statistics
 
-# Scans between the first sharing out and the proposal, where it is not the proposal itself.
+# Intermediate restricted Gibbs scans between the launch state and the proposal.
 LAUNCH_SCANS = 2
-# One goes on for sure where the proposal is at most exp(this) times too improbable so far.
+# Log slack of early rejection: no rejection while the log ratio so far exceeds minus this.
 CLEMENCY = 1.0
-# The room of clusters here: the two pieces of a cluster, and a place to work.
+# Clusters of the workspace: the two pieces of a split, and one for temporary statistics.
 ROOM, WORK = 3, 2
 _SPLIT, _MERGE, _ANEW = 0, 1, 2
 
 
 class State(NamedTuple):
-    """A partition, with room for more clusters, and places to work."""
+    """A partition with capacity for more clusters, and workspace."""
 
     rows: np.ndarray  # (n_rows, n_features)
     labels: np.ndarray  # (n_rows,) int32
-    sizes: np.ndarray  # (room,) int64
-    statistics: np.ndarray  # (room, width)
-    marginals: np.ndarray  # (room,), log marginals of the clusters
-    members: np.ndarray  # (n_rows,) int64: rows, cluster by cluster
-    order: np.ndarray  # (n_rows,) int64: a place to work
-    side: np.ndarray  # (n_rows,) int32: which piece has a row
-    target: np.ndarray  # (n_rows,) int32: which piece must have it
-    counts: np.ndarray  # (2,) int64: the rows of each piece
-    gains: np.ndarray  # (room,): what joining each cluster gains
+    sizes: np.ndarray  # (capacity,) int64
+    statistics: np.ndarray  # (capacity, width)
+    marginals: np.ndarray  # (capacity,), log marginals of the clusters
+    members: np.ndarray  # (n_rows,) int64: rows sorted by cluster
+    order: np.ndarray  # (n_rows,) int64, workspace
+    side: np.ndarray  # (n_rows,) int32: the piece of each row
+    target: np.ndarray  # (n_rows,) int32: the piece that a row is forced into
+    counts: np.ndarray  # (2,) int64: number of rows in each piece
+    gains: np.ndarray  # (capacity,): log gain of merging with each cluster
 
 
 def scan(pieces, sizes, rows, order, side, target, join, random):
-    """Draw the piece of each row in turn; return the log probability of what was drawn."""
+    """Sample the piece of each row in turn; return the log probability of the choices."""
     raise NotImplementedError("compiled code only")
 
 
 @overload(scan, inline="always")
 def _choose_scan(pieces, sizes, rows, order, side, target, join, random):
     def one_by_one(pieces, sizes, rows, order, side, target, join, random):
-        begin, none = np.int64(0), np.empty(0)  # a plain 0 would be a type of its own
+        begin, none = np.int64(0), np.empty(0)  # a literal 0 would have a different numba type
         return sweep(pieces, sizes, rows, order, begin, side, target, join, none, random, none)[1]
 
     def in_blocks(pieces, sizes, rows, order, side, target, join, random):
@@ -73,11 +73,11 @@ def _choose_scan(pieces, sizes, rows, order, side, target, join, random):
 @njit(nogil=True, cache=True)
 def _list_members(
     labels,  # IN (n_rows,)
-    sizes,  # IN (room,)
+    sizes,  # IN (capacity,)
     k,  # IN
     members,  # OUT (n_rows,)
 ):
-    """List the rows of each cluster, one cluster after another; return where each one begins."""
+    """List the rows of each cluster, cluster by cluster; return where each one begins."""
     begins = np.zeros(k + 1, dtype=np.int64)
     for c in range(k):
         begins[c + 1] = begins[c] + sizes[c]
@@ -91,13 +91,13 @@ def _list_members(
 
 @njit(nogil=True, cache=True)
 def _append_others(
-    rows,  # IN, those of a cluster
+    rows,  # IN, the rows of a cluster
     i,  # IN
     j,  # IN
     out,  # OUT
-    n_found,  # IN, how many are there
+    n_found,  # IN, length of ``out`` so far
 ):
-    """Add the rows that are neither i nor j; return how many are there then."""
+    """Append the rows other than i and j; return the new length."""
     for row in rows:
         out[n_found] = row
         n_found += row != i and row != j
@@ -111,7 +111,7 @@ def _shuffle(
     end,  # IN
     random,  # IN
 ):
-    """Put any of the values from ``begin`` on into the places before ``end``."""
+    """Fill positions ``begin`` to ``end`` with a random sample of the values from ``begin`` on."""
     for place in range(begin, end):
         other = place + int(random.random() * (values.shape[0] - place))
         values[place], values[other] = values[other], values[place]
@@ -119,7 +119,7 @@ def _shuffle(
 
 @njit(nogil=True, cache=True)
 def _log_sum_of_roots(logs):
-    """Return the log of the sum of the square roots."""
+    """Return the log of the sum of the square roots of exponentials."""
     highest, total = -math.inf, 0.0
     for value in logs:
         highest = max(highest, 0.5 * value)
@@ -132,7 +132,7 @@ def _log_sum_of_roots(logs):
 
 @njit(nogil=True, cache=True)
 def _choose_partner(gains, log_sum, random):
-    """Choose a cluster by the square root of what joining it gains."""
+    """Sample a partner cluster with probability proportional to the square root of its gain."""
     chosen, mark = -1, random.random()
     for c in range(gains.shape[0]):
         if gains[c] > -math.inf and mark >= 0.0:
@@ -144,14 +144,14 @@ def _choose_partner(gains, log_sum, random):
 @njit(nogil=True, cache=True)
 def _join(
     labels,  # IN and OUT (n_rows,)
-    sizes,  # IN and OUT (room,)
-    statistics,  # IN and OUT (room, width)
-    marginals,  # IN and OUT (room,)
+    sizes,  # IN and OUT (capacity,)
+    statistics,  # IN and OUT (capacity, width)
+    marginals,  # IN and OUT (capacity,)
     a,  # IN
     b,  # IN
-    k,  # IN, how many clusters there are
+    k,  # IN, number of clusters
 ):
-    """Give the rows of cluster b to a, and close the gap."""
+    """Merge cluster b into a, and move the last cluster to index b."""
     for row in range(labels.shape[0]):
         if labels[row] == b:
             labels[row] = a
@@ -169,11 +169,11 @@ def _join(
 
 @njit(nogil=True, cache=True)
 def _log_marginal_of(
-    clusters,  # a place to work
+    clusters,  # workspace
     statistics,  # IN (width,)
-    more,  # IN (width,), which is added
+    more,  # IN (width,), added to them
 ):
-    """Return the log marginal of a set of statistics."""
+    """Return the log marginal likelihood of a sum of two sets of statistics."""
     for w in range(more.shape[0]):
         clusters.statistics[WORK, w] = statistics[w] + more[w]
     refresh(clusters, WORK)
@@ -182,13 +182,13 @@ def _log_marginal_of(
 
 @njit(nogil=True, cache=True)
 def _find_marginals(
-    clusters,  # a place to work
-    statistics,  # IN (room, width)
-    own,  # IN, a set that is left out; or negative
-    more,  # IN (width,), which is added to each
+    clusters,  # workspace
+    statistics,  # IN (capacity, width)
+    own,  # IN, an index that is skipped; or negative
+    more,  # IN (width,), added to each
     out,  # OUT (n_sets,)
 ):
-    """Find the log marginals of the first sets of statistics."""
+    """Compute the log marginal likelihoods of the first sets of statistics."""
     clusters = borrowed(clusters)
     for c in range(out.shape[0]):
         if c != own:
@@ -197,20 +197,20 @@ def _find_marginals(
 
 @njit(nogil=True, cache=True)
 def _find_gains(
-    together,  # IN (k,) log marginals of each cluster with the piece; OUT the gains
-    marginals,  # IN (room,)
-    sizes,  # IN (room,)
-    own,  # IN, the cluster that the piece is of, which is no partner
-    count,  # IN, the rows of the piece
+    together,  # IN (k,) log marginals of each cluster merged with the piece; OUT the log gains
+    marginals,  # IN (capacity,)
+    sizes,  # IN (capacity,)
+    own,  # IN, the cluster of the piece, which is not a candidate
+    count,  # IN, number of rows of the piece
     marginal,  # IN, its log marginal
     size,  # IN (n + 1,) log weights of sizes
 ):
-    """Find the log of what joining a piece with each cluster would gain.
+    """Compute the log posterior ratio of merging a piece with each cluster.
 
-    The weight of having one cluster less is left out.
+    The prior's factor for one cluster less is left out.
     """
     for c in range(together.shape[0]):
-        if c == own:  # together they may have more rows than there are
+        if c == own:  # counted twice, the rows of a cluster could exceed the tables
             together[c] = -math.inf
         else:
             together[c] -= marginals[c] + marginal
@@ -227,7 +227,7 @@ def _begin(
     i,  # IN
     j,  # IN
 ):
-    """Begin with the present clusters a and b, or with rows i and j alone."""
+    """Initialize the pieces with the current clusters a and b, or with rows i and j alone."""
     for piece in range(2):
         cluster, row = (a, i) if piece == 0 else (b, j)
         if present:
@@ -247,7 +247,7 @@ def _seat(
     b,  # IN
     present,  # IN
 ):
-    """Note which rows are of cluster b, and give rows their present places, or none."""
+    """Record which rows are in cluster b; assign rows to their current pieces, or to none."""
     for row in rows:
         state.target[row] = state.labels[row] == b
         state.side[row] = state.target[row] if present else -1
@@ -255,15 +255,15 @@ def _seat(
 
 @njit(nogil=True, cache=True)
 def _log_weight_of_two(
-    clusters,  # IN the pieces; a place to work
-    counts,  # IN (2,), their rows
+    clusters,  # IN the pieces; workspace
+    counts,  # IN (2,), number of rows in each
     size,  # IN (n + 1,) log weights of sizes
     nothing,  # IN (width,), zeros
     own,  # OUT (2,), log marginals of the pieces
 ):
-    """Return the log of how much more probable some rows are as two pieces than as one.
+    """Return the log posterior ratio of two pieces against their union.
 
-    The weight of having one cluster more is left out.
+    The prior's factor for one cluster more is left out.
     """
     clusters = borrowed(clusters)
     statistics = clusters.statistics
@@ -275,22 +275,22 @@ def _log_weight_of_two(
 
 @njit(nogil=True, cache=True)
 def split_and_merge(
-    pieces,  # a place for scans to work
-    clusters,  # its clusters, of ROOM
+    pieces,  # workspace of the scans
+    clusters,  # the clusters of ``pieces``, ROOM of them
     state,  # IN and OUT
-    k,  # IN, how many clusters there are
-    tables,  # IN: size, join and open, the log weights of the prior
-    n_tries,  # IN, for so many more clusters there must be room
-    n_whole,  # IN, so many of them are never given up half way
-    launches,  # IN, the share of those that scans go before
-    first_part,  # IN, so many rows of others are shared out before one asks whether to go on
-    settles,  # IN
+    k,  # IN, number of clusters
+    tables,  # IN: size, join and open, the log weights of the partition prior
+    n_tries,  # IN, number of proposals; there must be capacity for as many more clusters
+    n_whole,  # IN, number of proposals without early rejection
+    launches,  # IN, the share of these that use intermediate scans
+    first_part,  # IN, number of rows allocated before the first test for early rejection
+    settles,  # IN, whether these are warm-up moves, which do not leave the posterior invariant
     random,  # IN, a numpy Generator
 ):
-    """Propose so many splits and merges, and take those that are accepted.
+    """Make ``n_tries`` Metropolis-Hastings split and merge proposals.
 
-    Returns how many clusters there are then. All is in one place, as numba compiles what a function
-    calls once more for each of its callers, and scans are long.
+    Returns the number of clusters. This is one function because numba compiles a callee once more
+    for each of its callers, and scans take long to compile.
     """
     pieces, clusters, state = borrowed(pieces), borrowed(clusters), borrowed(state)
     labels, sizes, statistics, marginals = (
@@ -360,7 +360,8 @@ def split_and_merge(
                     merge_stays = min(0.0, CLEMENCY - log_weight)
                     stays = split_stays if kind == _SPLIT else merge_stays
                     goes_on = math.log1p(-random.random()) < stays
-                    log_kept += merge_stays - split_stays  # what going on adds to the odds
+                    # Continuation probabilities enter the acceptance ratio in both directions.
+                    log_kept += merge_stays - split_stays
                 begin = end
         if not goes_on:
             continue
@@ -380,13 +381,14 @@ def split_and_merge(
         else:
             log_ratio = tables.open[k] - size[1] + log_two - log_drawn
             log_ratio += math.log((count - 1) / counts[1])
-            if not log_mark < log_ratio:  # what follows only lowers it
+            if not log_mark < log_ratio:  # the remaining terms only lower the ratio
                 continue
             _find_marginals(clusters, statistics, a, clusters.statistics[0], gains)
             _find_gains(gains, marginals, sizes, a, counts[0], own[0], size)
-            gains[a] = -log_two  # in place of the cluster there would be the second piece
+            gains[a] = -log_two  # a candidate of the reverse merge is the second piece
             log_ratio -= 0.5 * log_two + _log_sum_of_roots(gains)
-            if not log_mark < min(log_ratio, -log_drawn):  # merges are refused before they begin
+            # The reverse merge is also rejected before its scan, if its ratio without it is small.
+            if not log_mark < min(log_ratio, -log_drawn):
                 continue
             k += 1
         labels[i], labels[j] = a, b

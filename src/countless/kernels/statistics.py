@@ -1,6 +1,6 @@
-"""Sums over the rows of a block: what its clusters weigh, and their weighted totals.
+"""Sums over the rows of a block: weights of clusters, and weighted totals of their rows.
 
-Sums are whole numbers (`countless.kernels.rows.Scale`): the same in whatever order rows come.
+Sums are fixed-point integers (`countless.kernels.rows.Scale`): independent of the order of rows.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def add_rows(rows, row_weight, labels, scale, weight, total):
 
 @njit(nogil=True, cache=True)
 def move_rows(rows, row_weight, old, new, scale, weight, total):
-    """Take rows from their old clusters to their new ones; count them. weight, total are # OUT."""
+    """Move rows from their old clusters to their new ones; count them. weight, total are # OUT."""
     n_moved = 0
     for i in range(new.shape[0]):
         if old[i] != new[i]:
@@ -35,7 +35,7 @@ def move_rows(rows, row_weight, old, new, scale, weight, total):
 
 @njit(nogil=True, cache=True)
 def gather(values, ids, origin, scale, tile, norm):
-    """Copy rows, seen from the origin and scaled, with squared lengths. tile, norm are # OUT."""
+    """Copy rows minus the origin, scaled, and their squared norms. tile, norm are # OUT."""
     for r in range(ids.shape[0]):
         length = 0.0
         for j in range(tile.shape[1]):
@@ -47,7 +47,7 @@ def gather(values, ids, origin, scale, tile, norm):
 
 @njit(nogil=True, cache=True)
 def add_squares(values, row_weight, origin, step):
-    """Add up rows' weighted squared distances from the origin, each in whole steps."""
+    """Sum the rows' weighted squared distances from the origin, each in integer steps."""
     total = np.int64(0)
     for i in range(values.shape[0]):
         square = 0.0
@@ -60,7 +60,7 @@ def add_squares(values, row_weight, origin, step):
 
 @njit(nogil=True, cache=True)
 def first_rows(labels, row_weight, start, first):
-    """Note where each cluster first shows in a row that has weight. first is # OUT."""
+    """Find the first row with weight of each cluster. first is # OUT."""
     for i in range(labels.shape[0]):
         if row_weight[i] > 0.0 and start + i < first[labels[i]]:
             first[labels[i]] = start + i

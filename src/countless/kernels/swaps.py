@@ -1,8 +1,8 @@
-"""Opening, closing and swapping exemplars where sizes do not count and every pair has a similarity.
+"""Adding, removing and swapping exemplars of a full matrix, where cluster sizes do not count.
 
-Rows are worth their similarity to the best open exemplar, and exemplars their preference. With the
-best and the second best of every row at hand, one look at the column of a candidate prices opening
-it together with closing any other: what FasterPAM does for a fixed number of medoids.
+The objective sums each row's similarity to its best exemplar, and the exemplars' preferences. With
+the best and the second best of every row stored, one pass over the column of a candidate gives the
+gain of adding it together with removing any other, as in FasterPAM for a fixed number of medoids.
 
 References
 ----------
@@ -16,9 +16,9 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def _offer(row, similarity, k, best, second, slot, second_slot):
-    """Tell a row of one more exemplar; the last four are # OUT."""
+    """Update a row's best two exemplars with one more; the last four are # OUT."""
     if similarity > best[row]:
-        # The first is offered to a row that has none, which knows the lowest similarity alone.
+        # For the first exemplar, a row has only the lowest similarity as its best.
         second[row], second_slot[row] = max(best[row], second[row]), slot[row]
         best[row], slot[row] = similarity, k
     elif similarity > second[row]:
@@ -27,7 +27,7 @@ def _offer(row, similarity, k, best, second, slot, second_slot):
 
 @njit(nogil=True, cache=True)
 def _look_again(value, n, row, slots, n_open, lowest, best, second, slot, second_slot):
-    """Find the two best exemplars of a row, itself not among them; the last four are # OUT."""
+    """Recompute the two best exemplars of a row, excluding itself; the last four are # OUT."""
     best[row], second[row] = -np.inf, lowest
     slot[row] = second_slot[row] = -1
     for k in range(n_open):
@@ -37,7 +37,7 @@ def _look_again(value, n, row, slots, n_open, lowest, best, second, slot, second
 
 @njit(nogil=True, cache=True)
 def _price_closing(is_open, n_open, best, second, slot, closing, bar):
-    """Fill in what closing each slot adds, and what a row must be offered to care; both # OUT."""
+    """Compute the change by removing each slot, and what improves a row; closing, bar are # OUT."""
     closing[:n_open] = 0.0
     for row in range(best.shape[0]):
         bar[row] = np.inf if is_open[row] else second[row]
@@ -47,14 +47,14 @@ def _price_closing(is_open, n_open, best, second, slot, closing, bar):
 
 @njit(nogil=True, cache=True)
 def swap_exemplars(
-    value,  # IN (n * n,), of a full matrix, column by column
+    value,  # IN (n * n,), a full matrix, column by column
     preference,  # IN (n,)
-    lowest,  # IN, no similarity is below this
-    least,  # IN, gains below this are rounding
-    max_passes,  # IN, over all candidates
+    lowest,  # IN, lower bound of the similarities
+    least,  # IN, smaller gains are rounding errors
+    max_passes,  # IN, maximum number of passes over all candidates
     is_open,  # OUT (n,)
 ):
-    """Open, close and swap exemplars, each change at once where it gains; count the changes."""
+    """Add, remove and swap exemplars, each at once where it gains; return the number of changes."""
     n = preference.shape[0]
     slots = np.empty(n, dtype=np.int64)
     n_open = 0
@@ -68,7 +68,7 @@ def swap_exemplars(
         _look_again(value, n, row, slots, n_open, lowest, best, second, slot, second_slot)
     closing, bar = np.empty(n), np.empty(n)
     _price_closing(is_open, n_open, best, second, slot, closing, bar)
-    change = np.empty(n)  # by closing each slot, beside opening the candidate
+    change = np.empty(n)  # by removing each slot, besides adding the candidate
     n_changes, quiet, candidate = 0, 0, 0
     for _ in range(max_passes * n):
         column = value[candidate * n : candidate * n + n]
@@ -87,7 +87,7 @@ def swap_exemplars(
                     gain += above
                     change[slot[row]] += column[row] - above - second[row]
         closed, most = -1, gain if opens else -np.inf
-        # The last exemplar can be swapped but not closed.
+        # The last exemplar can be swapped but not removed.
         for k in range(n_open if opens or n_open > 1 else 0):
             if gain + change[k] > most:
                 closed, most = k, gain + change[k]
@@ -99,7 +99,7 @@ def swap_exemplars(
                 is_open[slots[closed]] = False
                 n_open -= 1
                 last = n_open
-                slots[closed] = slots[last]  # whose slot is now this one
+                slots[closed] = slots[last]  # moved here from the last slot
             if opens:
                 is_open[candidate] = True
                 slots[n_open] = candidate

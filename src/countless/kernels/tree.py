@@ -1,6 +1,6 @@
-"""Trees as SciPy writes them: from splits, as stretches of an order, and what their merges join.
+"""Trees in SciPy's linkage format: built from splits, with statistics of their nodes.
 
-In a tree of n rows node i < n is row i, and node n + j is what merge j made.
+In a tree of n rows node i < n is row i, and node n + j is the cluster of merge j.
 """
 
 import numpy as np
@@ -9,15 +9,15 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def link_splits(
-    order,  # IN (n,), the rows, so that every cluster is a stretch
+    order,  # IN (n,), the rows, ordered so that every cluster is contiguous
     splits,  # IN (n - 1, 3), start, middle and stop of each split
     height,  # IN (n - 1,)
-    sequence,  # IN (n - 1,), the splits from the lowest to the highest, parts before the whole
+    sequence,  # IN (n - 1,), the splits by ascending height, parts before the whole
     linkage,  # OUT (n - 1, 4)
 ):
-    """Undo splits one after the other."""
+    """Build the linkage matrix by undoing splits one at a time."""
     n = len(order)
-    node = order.copy()  # of the cluster that begins at each place
+    node = order.copy()  # of the cluster that begins at each position
     for merge in range(n - 1):
         split = sequence[merge]
         start, middle, stop = splits[split]
@@ -31,12 +31,12 @@ def link_splits(
 def place_nodes(
     child,  # IN (n - 1, 2)
     size,  # IN (2 n - 1,)
-    begin,  # OUT (2 n - 1,), where each node's stretch begins
+    begin,  # OUT (2 n - 1,), the position at which each node begins
 ):
-    """Give every node a stretch of one order, the parts of a node side by side."""
+    """Order the rows so that every node is contiguous, with its children adjacent."""
     n = len(child) + 1
     begin[2 * n - 2] = 0
-    for merge in range(n - 2, -1, -1):  # parents are placed first
+    for merge in range(n - 2, -1, -1):  # parents first
         left, right = child[merge]
         begin[left] = begin[n + merge]
         begin[right] = begin[left] + size[left]
@@ -47,14 +47,14 @@ def measure_nodes(
     distance,  # IN (n, n)
     child,  # IN (n - 1, 2)
     size,  # IN (2 n - 1,)
-    order,  # IN (n,), the rows, so that every node is a stretch
+    order,  # IN (n,), the rows, ordered so that every node is contiguous
     begin,  # IN (2 n - 1,), where it begins
-    unit,  # IN, what dissimilarities are divided by before they are squared
-    widest,  # OUT (2 n - 1,), the largest dissimilarity within each node; zeros before
+    unit,  # IN, divisor of dissimilarities before they are squared
+    widest,  # OUT (2 n - 1,), the diameter of each node; zeros on input
     total,  # OUT (2 n - 1,), the sum of all of them
     squares,  # OUT (2 n - 1,), the sum of their squares
 ):
-    """Visit every pair of rows once, at the merge that joins them."""
+    """Sum over every pair of rows once, at the merge that joins them."""
     n = len(order)
     for merge in range(n - 1):
         left, right = child[merge]
@@ -75,7 +75,7 @@ def raise_nodes(
     child,  # IN (n - 1, 2)
     height,  # OUT (2 n - 1,), raised to the highest within each node
 ):
-    """Make no part higher than the whole."""
+    """Make heights monotone: no node is lower than its children."""
     n = len(child) + 1
     for merge in range(n - 1):
         left, right = child[merge]

@@ -1,4 +1,4 @@
-"""Keeping merge costs, and every cluster's cheapest partner, while clusters are joined."""
+"""Merge costs, and every cluster's cheapest partner, updated while clusters are merged."""
 
 import numpy as np
 from numba import njit
@@ -6,7 +6,7 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def find_partner(matrix, cluster, alive, partner, lowest):
-    """Look for the cheapest partner of one cluster among the living. partner, lowest are # OUT."""
+    """Find the cheapest partner of one cluster among those left. partner, lowest are # OUT."""
     best = 0
     for other in range(1, alive):
         if matrix[cluster, other] < matrix[cluster, best]:
@@ -17,10 +17,10 @@ def find_partner(matrix, cluster, alive, partner, lowest):
 
 @njit(nogil=True, cache=True)
 def replace_pair(matrix, partner, lowest, a, b, row, alive):
-    """Put the join of a < b, whose costs are ``row``, at a's place, and the last cluster at b's.
+    """Put the merge of a < b, whose costs are ``row``, at index a, and the last cluster at index b.
 
-    Living clusters so stay in the first places, and late merges are cheap. matrix, partner, lowest
-    are # OUT.
+    So the remaining clusters keep the first indices, and late merges are cheap. matrix, partner,
+    lowest are # OUT.
     """
     last = alive - 1
     for other in range(alive):

@@ -1,4 +1,4 @@
-"""A table rearranged by the clusters of its rows and of its columns."""
+"""A table with rows and columns sorted by their clusters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sklearn.utils.validation import check_is_fitted
 from countless.bayes.bicluster.cells import Cells, read_cells
 from countless.plot.style import CHOSEN, axes_for
 
-# How many rows or columns are shown with their names.
+# Maximum number of rows or columns that are labelled with their names.
 MOST_NAMES = 100
-# What the picture of one row or column takes, in inches, and of a whole table at most.
+# Size of one row or column, and maximum size of a table, in inches.
 STEP, LARGEST = 0.11, 11.0
 
 
 class BiclusterDisplay:
     """The table with rows and columns in the order of their clusters, and lines between blocks.
 
-    The largest clusters come first, and a gap is grey. Use `from_estimator` to make one.
+    The largest clusters come first, and missing values are grey. Use `from_estimator` to make one.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_columns)
-        The table in numbers; NaN is a gap.
+        The table in numbers; NaN is a missing value.
     row_labels, column_labels : array-like of int
         The cluster of each row and of each column.
     row_names, column_names : sequence, optional
-        What they are called; shown where there are at most 100.
+        Their names; shown if there are at most 100.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class BiclusterDisplay:
         estimator : DPBiclustering
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         row_names, column_names : sequence, optional
-            What rows and columns are called; columns of a data frame have their names.
+            Names of rows and columns; by default the column names of a data frame.
         ax, cmap
             As for `plot`.
 
@@ -103,7 +103,7 @@ class BiclusterDisplay:
         return cls(table, *labels, row_names, column_names).plot(ax=ax, cmap=cmap)
 
     def plot(self, *, ax: Any = None, cmap: str | None = None) -> BiclusterDisplay:
-        """Draw the table and keep what was drawn.
+        """Draw the table and store the artists.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class BiclusterDisplay:
         self.columns_, column_edges = _in_clusters(self.column_labels)
         shown = self.X[np.ix_(self.rows_, self.columns_)]
         ax.set_facecolor("0.85")
-        low, high = np.nanquantile(shown, [0.01, 0.99])  # or wild values leave one color to all
+        low, high = np.nanquantile(shown, [0.01, 0.99])  # robust against outliers
         if low == high:
             low, high = np.nanmin(shown), np.nanmax(shown)
         self.image_ = ax.imshow(
@@ -145,7 +145,7 @@ class BiclusterDisplay:
 
 
 def figure_size(shape: tuple[int, int]) -> tuple[float, float]:
-    """Return the width and height of a picture, in inches, in which names can be read."""
+    """Return the width and height of a figure, in inches, with legible names."""
     n_rows, n_columns = shape
     return min(2.2 + STEP * n_columns, LARGEST), min(1.8 + STEP * n_rows, LARGEST)
 
@@ -166,7 +166,7 @@ def _ticks(names: Sequence | None, order: np.ndarray) -> tuple[Sequence[int], li
 
 
 def _in_numbers(cells: Cells) -> np.ndarray:
-    """Return the table of cells; words as places in their sorted list, gaps as NaN."""
+    """Return the table of cells; text as indices into its sorted levels, missing values as NaN."""
     values = cells.values[:, 0]
     if values.dtype == object:
         values = np.unique(values.astype(str), return_inverse=True)[1]

@@ -74,7 +74,7 @@ class CandidatesDisplay:
         return cls(rows, estimator.candidate_labels_, estimator.best_method_).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> CandidatesDisplay:
-        """Draw the candidates and keep what was drawn."""
+        """Draw the candidates and store the artists."""
         n_wide = min(len(self.labels), 4)
         n_high = -(-len(self.labels) // n_wide)
         if figure is None:

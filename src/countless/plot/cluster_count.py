@@ -1,4 +1,4 @@
-"""How sure the number of clusters is: its posterior, and the range that holds most of it."""
+"""The posterior of the number of clusters, and its credible interval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from countless.bayes.posterior import Posterior
 from countless.plot.style import CHOSEN, PALE, axes_for
 
-# With more bars than these, numbers over them would run into each other.
+# With more bars, the numbers over them would overlap.
 MOST_NUMBERS = 10
 
 
 class ClusterCountDisplay:
-    """How probable each number of clusters is; the credible range in another color.
+    """The posterior of the number of clusters; the credible interval in another color.
 
     Use `from_estimator` or `from_posterior` to make one.
 
@@ -23,7 +23,7 @@ class ClusterCountDisplay:
     ----------
     posterior : Posterior
     prob : float, default=0.95
-        What the credible range holds.
+        Probability of the credible interval.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ClusterCountDisplay:
         ----------
         posterior : Posterior
         prob : float, default=0.95
-            What the credible range holds.
+            Probability of the credible interval.
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
 
@@ -73,7 +73,7 @@ class ClusterCountDisplay:
         return cls(posterior, prob).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ClusterCountDisplay:
-        """Draw the bars and keep what was drawn."""
+        """Draw the bars and store the artists."""
         low, high = self.posterior.n_clusters_interval(self.prob)
         share = self.posterior.n_clusters_distribution()
         k = np.arange(int(np.flatnonzero(share)[0]), len(share))
@@ -90,7 +90,7 @@ class ClusterCountDisplay:
         ax.set_xlabel("number of clusters")
         ax.set_ylabel("posterior probability")
         span = f"{low}" if low == high else f"{low} to {high}"
-        # A range of whole numbers often holds more than was asked for.
+        # An interval of integers often has more than the requested probability.
         ax.set_title(
             f"{span} with probability {self.prob:g} or more", loc="right", fontsize="small"
         )

@@ -1,4 +1,4 @@
-"""Rows on a plane of two columns, and the components that a mixture sees there as ellipses."""
+"""Rows in the plane of two columns, and the components of a mixture as ellipses."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless.plot.style import axes_for, color_of
 
-# Draws of a component's parameters whose mean is shown.
+# Number of draws of a component's parameters that are averaged.
 N_DRAWS = 200
-# Rows that are drawn at most.
+# Maximum number of rows that are drawn.
 MOST_ROWS = 5000
 
 
@@ -26,7 +26,7 @@ class Component(NamedTuple):
 class ComponentsDisplay:
     """Rows in the colors of their clusters, and an ellipse for each normal component.
 
-    The ellipse holds a share of the component's rows, by its expected mean and covariance.
+    The ellipse contains a share of the component's mass, by its expected mean and covariance.
     Use `from_estimator` to make one.
 
     Parameters
@@ -35,9 +35,9 @@ class ComponentsDisplay:
     labels : ndarray of shape (n_rows,)
     components : list of Component
     names : tuple of str
-        Of the two columns.
+        Names of the two columns.
     prob : float, default=0.95
-        The share of its rows that an ellipse holds.
+        The share of the component's mass in an ellipse.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class ComponentsDisplay:
         X : array-like of shape (n_samples, n_features)
             The rows it was fitted to.
         columns : tuple of two int, default=(0, 1)
-            The plane.
+            The two columns.
         prob : float, default=0.95
-            The share of its rows that an ellipse holds.
+            The share of the component's mass in an ellipse.
         ax : matplotlib Axes, optional
             Where to draw; default: a new figure.
 
@@ -117,7 +117,7 @@ class ComponentsDisplay:
         return cls(points, estimator.labels_, components, (first, second), prob).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ComponentsDisplay:
-        """Draw rows and ellipses and keep what was drawn."""
+        """Draw rows and ellipses and store the artists."""
         ax = axes_for(ax, 5.6, 4.4)
         self.ax_, self.figure_ = ax, ax.figure
         shown = np.arange(len(self.points))
@@ -161,11 +161,11 @@ def _components(estimator: Any, rows: np.ndarray, plane: list[int]) -> list[Comp
 
 
 def _ellipse(component: Component, prob: float, color: str) -> Any:
-    """Return the ellipse that holds a share of a normal distribution in the plane."""
+    """Return the ellipse that contains a share of a normal distribution in the plane."""
     from matplotlib.patches import Ellipse
 
     variance, axes = np.linalg.eigh(component.covariance)
-    # Squared distances from the mean are exponential in two dimensions.
+    # Squared Mahalanobis distances have an exponential distribution in two dimensions.
     width, height = 2 * np.sqrt(-2 * np.log1p(-prob) * variance)
     angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
     return Ellipse(

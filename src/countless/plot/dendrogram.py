@@ -1,4 +1,4 @@
-"""A tree of clusters as a picture: SciPy's dendrogram, with clusters, merge odds and classes."""
+"""Dendrograms: SciPy's, with clusters, merge odds and classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABOVE = "#8a8f94"  # branches that join clusters
 
 
 class DendrogramDisplay:
-    """A tree, its clusters in colors, and where it is cut.
+    """A dendrogram with its clusters in colors, and the cut.
 
     Use `from_estimator` or `from_linkage` to make one.
 
@@ -112,7 +112,7 @@ class DendrogramDisplay:
         orientation: str = "top",
         ax: Any = None,
     ) -> DendrogramDisplay:
-        """Draw the tree and keep what was drawn.
+        """Draw the tree and store the artists.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class DendrogramDisplay:
         names : array-like of shape (n_leaves,), optional
             A name for each leaf.
         n_odds : int, default=8
-            How many merges, from the highest down, have their log odds written beside them.
+            How many merges, from the highest down, are annotated with their log odds.
         orientation : {'top', 'left'}, default='top'
             Where the root is.
         ax : matplotlib Axes, optional
@@ -155,7 +155,7 @@ class DendrogramDisplay:
         return self
 
     def _node_colors(self) -> list[str]:
-        """Return the color of each node: its cluster's, or that of what joins clusters."""
+        """Return the color of each node: that of its cluster, or of branches above clusters."""
         n = len(self.linkage) + 1
         if self.labels is None:
             return [LINE] * (2 * n - 1)
@@ -163,7 +163,7 @@ class DendrogramDisplay:
         return [ABOVE if c < 0 else COLORS[c % len(COLORS)] for c in cluster]
 
     def node_clusters(self) -> np.ndarray:
-        """Return the cluster of each node, -1 where it has rows of several; 0 without labels."""
+        """Return the cluster of each node, -1 if it has rows of several; 0 without labels."""
         n = len(self.linkage) + 1
         labels = np.zeros(n) if self.labels is None else self.labels
         cluster = np.append(number_by_appearance(labels)[1], np.full(n - 1, -1))
@@ -172,7 +172,7 @@ class DendrogramDisplay:
         return cluster
 
     def _cut_height(self) -> float | None:
-        """Return a height that parts the merges in clusters from those above, if there is one."""
+        """Return a height that separates merges within clusters from those above, or None."""
         if self.labels is None:
             return None
         above = self.node_clusters()[len(self.linkage) + 1 :] < 0
@@ -204,7 +204,7 @@ class DendrogramDisplay:
         ax.spines[["top", "right", "bottom" if orientation == "top" else "left"]].set_visible(False)
 
     def _write_odds(self, log_odds, merges: list[int], drawn: dict, n_odds: int) -> None:
-        """Write the log odds over the highest merges, beside the branch that leads up."""
+        """Annotate the highest merges with their log odds, next to the branch that leads up."""
         place = {merge: at for at, merge in enumerate(merges)}
         for merge in range(max(0, len(log_odds) - n_odds), len(log_odds)):
             x, y = drawn["icoord"][place[merge]], drawn["dcoord"][place[merge]]
@@ -270,7 +270,7 @@ def _of_leaves(name: str, values: Any, n: int) -> np.ndarray:
 
 @contextmanager
 def _deep_recursion(n_merges: int) -> Iterator[None]:
-    """Let SciPy, which walks down a tree by recursion, go as deep as a tree can be."""
+    """Raise the recursion limit for SciPy, which traverses trees recursively."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, n_merges + 1000))
     try:

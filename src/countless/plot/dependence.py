@@ -1,4 +1,4 @@
-"""Which columns belong together: the probability that two of them share a view."""
+"""Dependence of columns: the posterior probability that two of them share a view."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from countless.plot.similarity import cluster_order
 from countless.plot.style import CHOSEN, axes_for
 
-# Names of columns are written up to this many; more would not be legible.
+# Column names are shown up to this number; more would not be legible.
 MOST_NAMES = 60
 
 
 class DependenceDisplay:
-    """The dependence of columns as a heat map, columns of a view side by side.
+    """The dependence of columns as a heat map, columns of a view adjacent.
 
     Use `from_estimator` to make one.
 
@@ -27,7 +27,7 @@ class DependenceDisplay:
     view_of : ndarray of shape (n_columns,)
         The view of each column, for the order.
     names : sequence, optional
-        What the columns are called; default: their places.
+        The names of the columns; default: their positions.
 
     Attributes
     ----------
@@ -73,12 +73,12 @@ class DependenceDisplay:
         return cls(estimator.dependence(), view_numbers(estimator), names).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> DependenceDisplay:
-        """Draw the heat map and keep what was drawn."""
+        """Draw the heat map and store the artists."""
         ax = axes_for(ax, *figure_size(self.names))
         self.ax_, self.figure_ = ax, ax.figure
         self.order_ = cluster_order(self.dependence, self.view_of)
         shown = self.dependence[np.ix_(self.order_, self.order_)]
-        # Cells that had to be square would push names out of the picture.
+        # Square cells would leave no space for names.
         self.image_ = ax.imshow(
             shown, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto"
         )
@@ -96,7 +96,7 @@ class DependenceDisplay:
 
 
 def figure_size(names: Sequence) -> tuple[float, float]:
-    """Return a width and a height in inches at which a heat map of so many columns has room.
+    """Return a width and a height in inches for a heat map of these columns.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def figure_size(names: Sequence) -> tuple[float, float]:
 
 
 def _shown(names: Sequence) -> list[str]:
-    """Return names as they are drawn: none where there are too many."""
+    """Return the displayed names: none if there are too many."""
     return [str(name) for name in names] if len(names) <= MOST_NAMES else []
 
 

@@ -1,4 +1,4 @@
-"""A table as a heat map, its rows in the order of their tree, which stands beside it."""
+"""A table as a heat map, with its rows in the order of a dendrogram next to it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class HeatmapDisplay:
         ----------
         estimator : estimator
         X : array-like of shape (n_samples, n_features)
-            The rows it was fitted to; columns may be scaled otherwise.
+            The rows it was fitted to; columns may be scaled differently.
         **options
             As for `plot`.
         """
@@ -74,14 +74,14 @@ class HeatmapDisplay:
         cmap: str | None = None,
         figure: Any = None,
     ) -> HeatmapDisplay:
-        """Draw the tree and the table and keep what was drawn.
+        """Draw the tree and the table and store the artists.
 
         Parameters
         ----------
         columns : sequence of str, optional
             The names of the columns.
         center : float, optional
-            A value that is neither high nor low: colors then diverge from it.
+            A neutral value: colors diverge from it.
         cmap : str, optional
             A color map of matplotlib.
         figure : matplotlib Figure, optional
@@ -105,7 +105,7 @@ class HeatmapDisplay:
         return self
 
     def _draw_clusters(self, cluster: np.ndarray) -> None:
-        """Draw the cluster of each row beside the table, and white lines between clusters."""
+        """Draw the cluster of each row next to the table, and white lines between clusters."""
         from matplotlib.colors import to_rgb
 
         for edge in np.flatnonzero(np.diff(cluster)):
@@ -116,7 +116,7 @@ class HeatmapDisplay:
 
     def _draw_table(self, columns: Any, center: float | None, cmap: str | None) -> None:
         ax, shown = self.ax_, self.X[self.rows_]
-        # A few wild values would leave all others in one color.
+        # The color range is robust against outliers.
         low, high = np.nanquantile(shown, [0.01, 0.99])
         if center is not None:
             reach = max(high - center, center - low)

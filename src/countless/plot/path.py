@@ -1,4 +1,4 @@
-"""The penalty path as a picture: how many clusters each penalty gives, and the plateau chosen."""
+"""Plots of the penalty path: the number of clusters for each penalty, and the chosen plateau."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from countless.hard.penalty import PenaltyPath, Plateau
 from countless.plot.style import CHOSEN, LINE, axes_for
 from countless.plot.style import PALE as RIVAL
 
-# Rivals that are shown, and the score they need relative to the chosen plateau's.
+# Number of other plateaus shown, and their minimum score relative to the chosen plateau's.
 N_RIVALS = 2
 RIVAL_SCORE = 0.15
-# The picture goes this many times beyond the last merge, and up to so many clusters at least.
+# The axes extend by this factor beyond the last merge, and to at least this many clusters.
 BEYOND = 6.0
 MOST_CLUSTERS = 60
 
@@ -26,7 +26,7 @@ class PenaltyPathDisplay:
     Parameters
     ----------
     path : PenaltyPath
-        What `penalty_path` returned, or a fitted estimator's ``path_``.
+        A result of `penalty_path`, or a fitted estimator's ``path_``.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class PenaltyPathDisplay:
         return cls(path).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> PenaltyPathDisplay:
-        """Draw the path and keep what was drawn."""
+        """Draw the path and store the artists."""
         ax = axes_for(ax, 7.2, 4.0)
         self.ax_, self.figure_ = ax, ax.figure
         best, *others = self.path.plateaus
@@ -86,7 +86,7 @@ class PenaltyPathDisplay:
         return self
 
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where k changes and to what, from many clusters to one."""
+        """Return the penalties at which k changes and its values, from many clusters to one."""
         path = self.path
         ends = path.breakpoints
         if not len(ends):
@@ -125,7 +125,7 @@ class PenaltyPathDisplay:
         )
 
     def _reach(self, plateau: Plateau) -> tuple[float, float]:
-        """Return the ends of a plateau; that of one cluster is cut off at the picture's edge."""
+        """Return the ends of a plateau; that of one cluster ends at the edge of the axes."""
         if not len(self.path.breakpoints):
             return self.path.penalty / BEYOND, self.path.penalty * BEYOND
         last = self.path.breakpoints[-1]
@@ -154,7 +154,7 @@ class PenaltyPathDisplay:
 
 
 def _rivals(best: Plateau, others: list[Plateau]) -> list[Plateau]:
-    """Return the next plateaus that deserve a look."""
+    """Return the next best plateaus that are shown."""
     if best.n_clusters == 1:
         return []
     worthy = [other for other in others if other.score > RIVAL_SCORE * best.score]

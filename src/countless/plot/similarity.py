@@ -1,4 +1,4 @@
-"""Who is together with whom: the posterior similarity of rows, ordered by cluster."""
+"""The posterior similarity matrix of rows (co-clustering probabilities), ordered by cluster."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from countless.priors.hyper import as_generator
 class SimilarityDisplay:
     """The probability that two rows share a cluster, for every pair of some rows.
 
-    Rows of a cluster stand side by side, those that belong to it most first, and clusters that
-    share rows are neighbours. A sure cluster is a dark square on white.
+    Rows of a cluster are adjacent, those with the highest similarity to it first, and similar
+    clusters are neighbors. A certain cluster is a dark square on white.
     Use `from_estimator` or `from_posterior` to make one.
 
     Parameters
@@ -30,7 +30,7 @@ class SimilarityDisplay:
     order : ndarray of shape (n_shown,)
         The rows that are shown, from top to bottom.
     n_rows : int
-        How many rows there are in all.
+        The total number of rows.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class SimilarityDisplay:
         labels : array-like of shape (n_rows,), optional
             The clusters to sort by; default: the point estimate.
         max_rows : int, default=1000
-            Of more rows than these a random sample is shown; the title says so.
+            With more rows a random sample is shown; the title says so.
         random_state : int, RandomState, Generator or None, default=0
             For the sample, and for the point estimate.
         ax : matplotlib Axes, optional
@@ -108,10 +108,10 @@ class SimilarityDisplay:
         return cls(sorted_by, clusters[order], shown[order], n_rows).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> SimilarityDisplay:
-        """Draw the heat map and keep what was drawn."""
+        """Draw the heat map and store the artists."""
         ax = axes_for(ax, 4.8, 4.2)
         self.ax_, self.figure_ = ax, ax.figure
-        # Large pictures shrink; the mean of what becomes one dot is shown.
+        # Large images are downsampled by averaging.
         self.image_ = ax.imshow(self.similarity, cmap="Blues", vmin=0, vmax=1)
         for edge in np.flatnonzero(np.diff(self.labels)) + 0.5:
             ax.axhline(edge, color=CHOSEN, linewidth=0.6)
@@ -128,7 +128,7 @@ class SimilarityDisplay:
 
 
 def cluster_order(similarity: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Return rows cluster by cluster, similar clusters side by side, the surest rows first.
+    """Return rows sorted by cluster, similar clusters adjacent, the most certain rows first.
 
     Examples
     --------

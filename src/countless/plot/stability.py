@@ -1,4 +1,4 @@
-"""The stability of clusters as a picture: how well each is found again, and which rows stay."""
+"""Plots of cluster stability: recovery of each cluster, and co-clustering of rows."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from countless.confidence import DISSOLVED, STABLE, Stability
 from countless.plot.style import CHOSEN, LINE, need_pyplot
 
-# Rows of the matrix that are drawn at most, evenly taken from all clusters.
+# Maximum number of rows of the matrix, sampled evenly from all clusters.
 MOST_ROWS = 100
 
 
 class StabilityDisplay:
-    """How well each cluster was found again, and how often rows stayed together.
+    """How well resampling recovers each cluster, and how often rows remain together.
 
     Use `from_stability` to make one.
 
     Parameters
     ----------
     stability : Stability
-        What `countless.bootstrap` returned.
+        A result of `countless.bootstrap`.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class StabilityDisplay:
 
     @classmethod
     def from_stability(cls, stability: Stability, *, axes: Any = None) -> StabilityDisplay:
-        """Draw what became of clusters.
+        """Draw the stability of clusters.
 
         Parameters
         ----------
         stability : Stability
-            What `countless.bootstrap` returned.
+            A result of `countless.bootstrap`.
         axes : sequence of two matplotlib Axes, optional
             Where to draw; default: a new figure.
 
@@ -64,7 +64,7 @@ class StabilityDisplay:
         return cls(stability).plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> StabilityDisplay:
-        """Draw both parts and keep what was drawn."""
+        """Draw both parts and store the artists."""
         plt = need_pyplot()
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(8.0, 3.6), layout="constrained")
@@ -86,7 +86,7 @@ class StabilityDisplay:
             if len(known):
                 low, high = np.quantile(known, [0.05, 0.95])
                 ax.plot([low, high], [at, at], color=LINE, linewidth=1.2, alpha=0.5)
-            # Draws stand above each other in the order of their values: a quantile plot.
+            # Resamples are sorted by their values: a quantile plot.
             ax.scatter(known, at + np.linspace(0.32, -0.32, len(known)), s=4, color=LINE, alpha=0.5)
         ax.scatter(found.stability, place, s=46, color=CHOSEN, edgecolors="white", zorder=3)
         ax.set_xlim(0, 1.02)
@@ -123,7 +123,7 @@ class StabilityDisplay:
 
 
 def _counts(n_clusters: np.ndarray) -> str:
-    """Say how many clusters draws had, the most frequent first."""
+    """Format the numbers of clusters over resamples, the most frequent first."""
     values, counts = np.unique(n_clusters, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:3]
     share = [f"{values[i]} ({100 * counts[i] / counts.sum():.0f} %)" for i in order]

@@ -1,4 +1,4 @@
-"""What all pictures share: colors, and axes to draw on."""
+"""Common style of all plots: colors, and axes to draw on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PALE = "#8fa3b5"
 
 
 def need_pyplot() -> Any:
-    """Return matplotlib's interface, or say how to get it."""
+    """Return matplotlib's pyplot, or raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -31,7 +31,7 @@ def need_pyplot() -> Any:
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
-    """Return the axes that were given, or those of a new figure of a size in inches."""
+    """Return the given axes, or those of a new figure of a size in inches."""
     if ax is not None:
         return ax
     return need_pyplot().subplots(figsize=(width, height), layout="constrained")[1]

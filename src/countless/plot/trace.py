@@ -1,4 +1,4 @@
-"""How chains ran: the number of clusters and the log joint density, draw by draw."""
+"""Trace plots of chains: the number of clusters and the log joint density, draw by draw."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TITLES = {"n_clusters": "number of clusters", "log_joint": "log joint density"}
 
 
 class TraceDisplay:
-    """The draws of one or more numbers, each chain in a color.
+    """The draws of one or more scalars, each chain in a color.
 
-    Chains that agree lie on top of each other; one that stays away has not found what others have.
+    Chains that have converged overlap; one that does not has not reached the same mode.
     Use `from_estimator` or `from_posterior` to make one.
 
     Parameters
     ----------
     posterior : Posterior
     names : sequence of str
-        What is shown: 'n_clusters', 'log_joint' or a parameter that is one number.
+        The scalars: 'n_clusters', 'log_joint' or a scalar parameter.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class TraceDisplay:
         ----------
         posterior : Posterior
         names : sequence of str, default=('n_clusters', 'log_joint')
-            What is shown, from top to bottom.
+            The scalars, from top to bottom.
         ax : sequence of matplotlib Axes, optional
             Where to draw each; default: a new figure.
 
@@ -84,7 +84,7 @@ class TraceDisplay:
         return cls(posterior, names).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> TraceDisplay:
-        """Draw the trace and keep what was drawn."""
+        """Draw the trace and store the artists."""
         n = len(self.names)
         if ax is None:
             figure = need_pyplot().figure(figsize=(7.2, 0.6 + 1.7 * n), layout="constrained")

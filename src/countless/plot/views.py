@@ -1,4 +1,4 @@
-"""A table taken apart into its views, each with its own order of the rows."""
+"""A table divided into its views, each with a separate order of the rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless.plot.style import LINE, need_pyplot
 
-# Views that are drawn, the widest first, and columns whose names are legible.
+# Maximum number of views, the widest first, and of columns whose names are legible.
 MOST_VIEWS, MOST_NAMES = 8, 60
 
 
 class ViewsDisplay:
     """The table rearranged: views side by side, the rows of each sorted by its groups.
 
-    A cell is coloured by its rank in its column, a gap is white. In a view that says much the
-    columns change together at the lines between groups. Use `from_estimator` to make one.
+    A cell is coloured by its rank in its column, a missing value is white. In an informative view
+    the columns change together at the lines between groups. Use `from_estimator` to make one.
 
     Parameters
     ----------
     cells : ndarray of shape (n_rows, n_columns)
-        The table in numbers; NaN is a gap.
+        The table in numbers; NaN is a missing value.
     views : sequence of TableView
-        Whose columns are places in ``cells``.
+        Their columns are positions in ``cells``.
     names : sequence, optional
-        What the columns are called; default: their places.
+        The names of the columns; default: their positions.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class ViewsDisplay:
         return cls(estimator.encoded_rows(), views, names).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> ViewsDisplay:
-        """Draw the views, up to eight, and keep what was drawn."""
+        """Draw the views, up to eight, and store the artists."""
         shown = self.views[:MOST_VIEWS]
         widths = [max(len(view.columns), 1.5) for view in shown]
         if figure is None:
@@ -111,7 +111,7 @@ class ViewsDisplay:
 
 
 def _ranks(cells: np.ndarray) -> np.ndarray:
-    """Return each cell's rank in its column, from 0 to 1; gaps stay NaN."""
+    """Return each cell's rank in its column, from 0 to 1; missing values are NaN."""
     ranks = rankdata(cells, method="dense", axis=0, nan_policy="omit") - 1.0
     most = np.nanmax(np.where(np.isnan(ranks), 0.0, ranks), axis=0)
     return np.where(most > 0, ranks / np.maximum(most, 1.0), np.where(np.isnan(ranks), ranks, 0.5))

@@ -1,1 +1,1 @@
-"""What a clustering says, as data first and as text second."""
+"""Reports of a clustering: data first, text second."""

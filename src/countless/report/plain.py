@@ -1,4 +1,4 @@
-"""Small pieces of text: data that is safe to print, numbers and shares as a person writes them."""
+"""Formatting: text that is safe to print, numbers and percentages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """Return text with every character that a terminal could obey written as an escape.
+    """Escape every control character in a text.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
 
 def number(value: float, deviation: float | None = None) -> str:
-    """Write a number with the digits that matter: four, or two of the deviation.
+    """Format a number with its significant digits: four, or two of the deviation.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def number(value: float, deviation: float | None = None) -> str:
         return "0"
     if deviation and math.isfinite(deviation) and 1e-4 < abs(deviation) < 1e9:
         decimals = max(0, 1 - math.floor(math.log10(abs(deviation))))
-        # A whole number is written as one; a rounded number keeps its zeros, which say how exact.
+        # An integer has no decimals; a rounded number keeps its zeros, which show its precision.
         whole = abs(value - round(value)) < 1e-9 * abs(value)
         text = f"{value:.0f}" if whole else f"{value:.{decimals}f}"
         return text if float(text) else text.removeprefix("-")
@@ -44,7 +44,7 @@ def number(value: float, deviation: float | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in per cent, and never round something to nothing.
+    """Format a share in per cent; a positive share is never rounded to 0.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def percent(share: float) -> str:
 
 
 def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
-    """Write how clearly the data says how many clusters there are, and what it says next.
+    """Format the confidence in the number of clusters, and the next best number.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
 
 
 def users_choice(n_supported: int, confidence: float) -> str:
-    """Write that a number of clusters was not the data's, and what that is.
+    """State that the number of clusters is the user's choice, and what the data support.
 
     Examples
     --------
@@ -89,12 +89,12 @@ def users_choice(n_supported: int, confidence: float) -> str:
     )
 
 
-# Below this confidence an answer is called weak.
+# An answer with less confidence is called weak.
 WEAK = 0.3
 
 
 def how_probable(confidence: float) -> str:
-    """Write how probable it is that the number of clusters is right.
+    """Format the probability that the number of clusters is right.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def how_probable(confidence: float) -> str:
 
 
 def what_to_try(n_clusters: int, confidence: float) -> list[str]:
-    """Write what to try where an answer is weak, or one cluster; nothing for any other.
+    """Return suggestions for a weak answer or a single cluster; otherwise an empty list.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def what_to_try(n_clusters: int, confidence: float) -> list[str]:
 
 
 def how_sure_of_draws(found: Mapping[str, Any]) -> tuple[str, str]:
-    """Write which numbers of clusters are likely in draws, and whether their chains agree.
+    """Format the credible interval of the number of clusters, and whether chains agree.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""What sets each cluster apart, and which row is typical of it.
+"""Distinguishing features and a typical row of each cluster.
 
 The difference of a cluster from the other rows, feature by feature, is measured in standard
 deviations of the feature over all rows: ``(mean inside - mean outside) / deviation``. The typical
 row is the one nearest to the mean of its cluster.
 
-Rows are visited in blocks, so that a table may be in a file or on other machines.
+Rows are processed in blocks, so that a table may be in a file or on other machines.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,13 +16,13 @@ import numpy as np
 from ..io.prepare import Feature
 
 NOISE = -1
-SMALLEST_DIFFERENCE = 0.2  # below this many deviations a difference sets nothing apart
+SMALLEST_DIFFERENCE = 0.2  # smaller differences, in standard deviations, are not reported
 _BLOCK = 4096
 _TINY = np.finfo(float).tiny
 
 
 class Trait(NamedTuple):
-    """One feature that sets a cluster apart, in the units of the table.
+    """One distinguishing feature of a cluster, in the units of the table.
 
     For a numeric column ``inside`` and ``outside`` are means; for a level of a categorical column
     they are the shares of rows that have it.
@@ -46,12 +46,12 @@ class ClusterSummary(NamedTuple):
 
 
 # Calls a function with (first row, rows, their labels, their weights or None) for every block of a
-# table, and gives the answers in order.
+# table, and returns the results in order.
 Visit = Callable[[Callable[..., Any]], Iterable]
 
 
 class Sums(NamedTuple):
-    """What rows say about their clusters; -1 is a label like any other here."""
+    """Sums of rows by cluster; noise (-1) is a label like any other here."""
 
     labels: np.ndarray  # (n_clusters,)
     size: np.ndarray  # (n_clusters,) rows
@@ -68,22 +68,22 @@ def summarize_clusters(
     n_traits: int = 4,
     visit: Visit | None = None,
 ) -> list[ClusterSummary]:
-    """Describe every cluster, the largest first and noise last.
+    """Summarize every cluster, the largest first and noise last.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The rows that were clustered: anything that has a length and gives slices of rows.
+        The rows that were clustered: anything with a length that can be sliced by rows.
     labels : ndarray of shape (n_samples,)
         Their clusters; -1 is noise.
     features : sequence of Feature
-        What each column of ``X`` stands for.
+        The meaning of each column of ``X``.
     weight : ndarray of shape (n_samples,), optional
-        How often each row counts; the share of a cluster is its share of the weight.
+        Row weights; the share of a cluster is its share of the weight.
     n_traits : int, default=4
-        How many features to give for each cluster, at most.
+        Maximum number of features for each cluster.
     visit : callable, optional
-        What calls a function for every block of rows; by default slices of ``X``, in turn.
+        Calls a function for every block of rows; by default slices of ``X``, sequentially.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def describe(
     *,
     n_traits: int = 4,
 ) -> list[ClusterSummary]:
-    """Describe clusters by their sums, the deviation of each feature and their typical rows."""
+    """Summarize clusters from their sums, the deviation of each feature and their typical rows."""
     mass, total = sums.mass, sums.total
     inside = total / np.maximum(mass, _TINY)[:, None]
     outside_mass = mass.sum() - mass
@@ -147,7 +147,7 @@ def describe(
 
 
 def sums_of_block(start: int, X: np.ndarray, labels: np.ndarray, weight: Any) -> Sums:
-    """Add up a block's rows by cluster."""
+    """Sum a block's rows by cluster."""
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
     names, index = np.unique(labels, return_inverse=True)
     total = np.empty((len(names), X.shape[1]))
@@ -158,7 +158,7 @@ def sums_of_block(start: int, X: np.ndarray, labels: np.ndarray, weight: Any) ->
 
 
 def add_up(parts: Iterable[Sums]) -> Sums:
-    """Return the sums of one block or more together."""
+    """Merge the sums of one or more blocks."""
     parts = iter(parts)
     whole = next(parts)
     for part in parts:
@@ -172,7 +172,7 @@ def add_up(parts: Iterable[Sums]) -> Sums:
 
 
 def _spread_out(sums: Sums, labels: np.ndarray) -> Sums:
-    """Return sums with room for more clusters."""
+    """Return the sums extended to more clusters."""
     at = np.searchsorted(labels, sums.labels)
     wide = [np.zeros((len(labels), *part.shape[1:]), dtype=part.dtype) for part in sums[1:]]
     for into, part in zip(wide, sums[1:], strict=True):
@@ -183,9 +183,9 @@ def _spread_out(sums: Sums, labels: np.ndarray) -> Sums:
 def spread_of_block(
     start: int, X: np.ndarray, labels: np.ndarray, weight: Any, *, labels_known, means, mean
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a block's squares about the mean of all, and its rows nearest to each cluster's.
+    """Return a block's squares about the overall mean, and its rows nearest to cluster means.
 
-    The latter as distances, infinite for a cluster that the block lacks, and places.
+    The latter as distances, infinite for clusters without rows in the block, and positions.
     """
     squares = np.square(X - mean)
     squares = squares.sum(axis=0) if weight is None else np.asarray(weight) @ squares
@@ -213,7 +213,7 @@ def _traits(
     difference: np.ndarray,
     n_traits: int,
 ) -> list[Trait]:
-    """Return the largest differences; of a categorical column the levels that are more common."""
+    """Return the largest differences; for categorical columns, levels that are overrepresented."""
     traits: list[Trait] = []
     for j in np.argsort(-np.abs(difference), kind="stable"):
         if abs(difference[j]) < SMALLEST_DIFFERENCE or len(traits) == n_traits:
@@ -227,6 +227,6 @@ def _traits(
 
 
 def _in_units(feature: Feature, value: float) -> float:
-    """Undo the scaling; what rounding left of a zero is zero."""
+    """Undo the scaling; residual rounding errors of zero become zero."""
     original = feature.center + feature.scale * value
     return 0.0 if abs(original) < 1e-9 * feature.scale else original

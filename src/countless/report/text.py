@@ -1,4 +1,4 @@
-"""Summaries as text for a terminal. Data is shown as it is: never as markup, never as a command."""
+"""Summaries as text for a terminal. Data are escaped: never markup, never control characters."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -13,14 +13,14 @@ from .plain import number, percent, printable
 from .summary import NOISE, ClusterSummary, Trait
 
 MOST_CLUSTERS = 20
-FEW_CLUSTERS = 8  # more clusters show two traits each, so that they fit on a screen or two
+FEW_CLUSTERS = 8  # with more clusters each shows two traits, so that they fit on a screen or two
 LONGEST_NUMBER = 9
-FEW_COLUMNS = 20  # of more columns, neighbours that are alike share a line
+FEW_COLUMNS = 20  # with more columns, adjacent ones with equal entries share a line
 MOST_LINES = 40
 
 
 def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
-    """Show what each column is and what was done with it.
+    """Show the kind of each column and how it was processed.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
 
 
 def candidates_view(candidates: Sequence[Any], chosen: str) -> RenderableType:
-    """Show what was tried, how many clusters it found, and how much speaks for it.
+    """Show the candidates, their number of clusters, and their evidence.
 
     Examples
     --------
@@ -85,16 +85,16 @@ def clusters_view(
     cell: Callable[[int, str], str],
     row_name: Callable[[int], str],
 ) -> RenderableType:
-    """Show each cluster with its size, what sets it apart, and a typical row.
+    """Show each cluster with its size, its distinguishing features, and a typical row.
 
     Parameters
     ----------
     clusters : sequence of ClusterSummary
         In the order to show.
     cell : callable
-        ``cell(row, column)`` is the table's own text at a position of the matrix.
+        ``cell(row, column)`` is the original text of the table at a position of the matrix.
     row_name : callable
-        What the row at a position of the matrix is called.
+        The name of the row at a position of the matrix.
 
     Returns
     -------

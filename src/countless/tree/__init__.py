@@ -1,1 +1,1 @@
-"""Trees of clusters."""
+"""Hierarchical clustering."""

@@ -1,4 +1,4 @@
-"""What estimators that cut a tree share: validate, grow, cut, store; and new rows."""
+"""Base class of estimators that cut a tree: validate, grow, cut, store; and predict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = ("weights", "kinds", "dtype")
 
 
 class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
-    """What estimators that cut a tree share: how rows are compared, and where the tree is cut."""
+    """Base class of estimators that cut a tree: comparison of rows, and the cut."""
 
     method: str
     metric: str
@@ -54,8 +54,9 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : data frame or array-like of shape (n_samples, n_features)
-            Rows of numbers; columns of any kind, with gaps, for ``'mixed'`` and ``'hamming'``.
-            With ``metric='precomputed'``, dissimilarities of shape (n_samples, n_samples).
+            Rows of numbers; columns of any kind, with missing values, for ``'mixed'`` and
+            ``'hamming'``. With ``metric='precomputed'``, dissimilarities of shape
+            (n_samples, n_samples).
         y : ignored
 
         Returns
@@ -63,7 +64,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
+        self.__dict__.pop("path_", None)  # of a previous fit
         rows = self._check_rows(X, reset=True)
         pairs = self._pairs(rows, list(getattr(X, "columns", [])))
         if self.n_clusters is not None and self.n_clusters > pairs.n_rows:
@@ -76,7 +77,8 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             self.labels_ = join_small(pairs.row, cut, self.min_cluster_size)
             self.n_clusters_ = int(self.labels_.max()) + 1
             if self.n_clusters_ <= cut.max():
-                self.__dict__.pop("path_", None)  # it counts the clusters that have been joined
+                # It counts the small clusters, which have been joined.
+                self.__dict__.pop("path_", None)
             self.n_iter_ = max(1, pairs.n_rows - 1)
             on_pass(float(self.linkage_matrix_[-1:, 2].sum()), self.n_clusters_)
         of_rows = self.metric != "precomputed"
@@ -89,11 +91,12 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X):
-        """Return the cluster that each row of X is nearest to, by what the method calls near.
+        """Return the nearest cluster of each row of X, by the distance of the method.
 
-        That is its nearest row (``'mst'``, ``'single'``), its farthest (``'complete'``), its mean
-        (``'bisecting'``, ``'ward'``), or all of its rows on average (``'diana'``, ``'average'``,
-        ``'weighted'``). Rows that were fitted need not come back to their clusters.
+        That is the distance from its nearest row (``'mst'``, ``'single'``), its farthest
+        (``'complete'``), its mean (``'bisecting'``, ``'ward'``), or the average over its rows
+        (``'diana'``, ``'average'``, ``'weighted'``). Fitted rows are not always predicted to be in
+        their own cluster.
 
         Parameters
         ----------
@@ -117,7 +120,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         known = measure.values
         if self.metric in ("euclidean", "sqeuclidean") and self.method in (*OF_MEANS, *OF_NEAREST):
             unit = np.sqrt(measure.weights).astype(new.dtype)
-            origin = known.mean(axis=0)  # rows far from 0 would lose their digits
+            origin = known.mean(axis=0)  # rows far from 0 would lose precision
             known, new = (known - origin) * unit, (new - origin) * unit
             if self.method in OF_MEANS:
                 return join_by_means(known, self.labels_, new)
@@ -156,20 +159,20 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
             raise ValueError("metric_params is for rows; the metric is 'precomputed'")
 
     def _check_rows(self, X, *, reset: bool) -> Any:
-        """Return rows as the metric takes them: numbers, or a table as it is."""
+        """Return rows in the form that the metric takes: numbers, or a table unchanged."""
         if self.metric in ("mixed", "hamming"):
             check_column_names(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         X = validate_numbers(self, X, reset=reset)
         if reset and self.metric == "precomputed":
-            # Ward's linkage alone squares them.
+            # Only Ward's linkage squares them.
             squared = self.method == "ward"
             check_entries_span(X, "precomputed dissimilarities", squared=squared)
         return check_span(X) if reset and self.metric != "precomputed" else X
 
     def _pairs(self, rows: Any, names: list) -> Pairs:
-        """Return how different the rows are."""
+        """Return the dissimilarities of the rows."""
         if self.metric == "precomputed":
             return Pairs.of_matrix(rows)
         settings = dict(self.metric_params or {})
@@ -184,7 +187,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         """Return the tree of these rows."""
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
-        """Return the cuts of a tree, judged by data without clusters, and that tree."""
+        """Return the cuts of a tree, judged by the null reference, and that tree."""
         path = judged(
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),

@@ -1,7 +1,7 @@
-"""Bayesian hierarchical clustering: a tree whose merges are tests, cut where they fail.
+"""Bayesian hierarchical clustering: a tree whose merges are hypothesis tests, which cut it.
 
-Every merge asks whether the rows below it are one cluster or any of the finer partitions that the
-tree allows, under a Dirichlet process mixture; so the tree says where to cut it.
+Every merge tests whether the rows below it are one cluster, against all finer partitions that are
+consistent with the tree, under a Dirichlet process mixture; so the tree determines its own cut.
 
 Heller and Ghahramani, *Bayesian hierarchical clustering*, ICML 2005.
 """
@@ -42,42 +42,44 @@ from countless.tree.dendrogram import linkage_matrix, merge_order
 class BayesianHierarchicalClustering(
     CallbackSupportMixin, DensityMixin, ClusterMixin, BaseEstimator
 ):
-    """A tree of clusters, cut where its merges become unlikely.
+    """A tree of clusters, cut where its merges become improbable.
 
     Starting from single rows, the two clusters are merged whose rows are most probably one cluster
-    of a Dirichlet process mixture, compared with all ways that the tree so far allows to part them.
+    of a Dirichlet process mixture, compared with all partitions of them that are consistent with
+    the tree so far.
 
     Parameters
     ----------
     model : str or Model, default='gaussian'
-        What one cluster looks like: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
+        The component distribution: 'gaussian', 'diagonal', 'fixed', 'bernoulli', 'categorical',
         'poisson', 'multinomial', 'columns', or one of `countless.models`. Time grows with the
         square of the number of columns for 'gaussian', and the cube where clusters have several
-        rows; linearly for the others. A full covariance has its price: where rows are few for so
-        many columns, 'diagonal' finds more.
+        rows; linearly for the others. A full covariance has many parameters: where rows are few
+        for the number of columns, 'diagonal' finds more.
     alpha : float, default=1.0
         The concentration of the Dirichlet process: the larger, the more clusters.
     learn : bool, default=True
-        Whether alpha, and what the model does not fix, are learned by climbing the evidence of the
-        tree, in turn with growing it anew. ``alpha`` is then where this starts, and the center of a
-        prior: a learned alpha is within a factor of about 7 of it, unless the rows insist.
+        Whether alpha, and hyperparameters that the model does not fix, are learned by maximizing
+        the evidence of the tree, alternating with growing it again. ``alpha`` is then the starting
+        value, and the center of a prior: a learned alpha is usually within a factor of about 7 of
+        it, unless the data strongly disagree.
     refine : bool, default=True
-        Whether to grow several trees, the others less eager to merge what is large already, and
-        keep the one with the most evidence. False is the algorithm of Heller and Ghahramani to the
-        letter.
+        Whether to grow several trees, the others with less preference for merging large clusters,
+        and keep the one with the highest evidence. False is exactly the algorithm of Heller and
+        Ghahramani.
     n_leaves : int or None, default=2000
-        A table of more rows is gathered to so many leaves first, and rows that share one stay
-        together: memory grows with the square of the leaves, time likewise. None: every row is a
-        leaf, however many there are.
+        With more rows than this, rows are first grouped into ``n_leaves`` leaves, and rows of one
+        leaf are never separated: memory and time grow with the square of the leaves. None: every
+        row is a leaf.
     leaves : {'auto', 'sample', 'micro'}, default='auto'
-        How rows are gathered. 'micro' takes the micro-clusters that ``penalty='auto'`` of `DPMeans`
-        starts from, for numbers without gaps. 'sample' grows a tree of so many rows drawn at
-        random, lets all others fall down it, and grows the tree anew from what arrived. 'auto' is
-        'micro' where that can be.
+        How rows are grouped. 'micro' takes the micro-clusters that ``penalty='auto'`` of `DPMeans`
+        starts from, for numeric rows without missing values. 'sample' grows a tree of a random
+        sample of ``n_leaves`` rows, passes all others down this tree, and grows the final tree
+        from the groups. 'auto' is 'micro' where possible.
     max_iter : int, default=20
-        Rounds of growing and learning at most.
+        Maximum number of rounds of growing and learning.
     random_state : int, RandomState instance or None, default=None
-        Decides samples of tables with more rows than leaves; otherwise nothing is random.
+        Selects the sample of tables with more rows than leaves; nothing else is random.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -87,16 +89,16 @@ class BayesianHierarchicalClustering(
         The cluster of each row, numbered by first appearance.
     n_clusters_ : int
     children_ : ndarray of shape (n_leaves - 1, 2)
-        What each merge joined: i below n_leaves is leaf i, n_leaves + i what merge i made. From the
-        lowest merge to the highest.
+        The two nodes of each merge: i below n_leaves is leaf i, n_leaves + i the node of merge i.
+        In ascending order of height.
     log_merge_odds_ : ndarray of shape (n_leaves - 1,)
         The log odds that the rows below each merge are one cluster.
     linkage_matrix_ : ndarray of shape (n_leaves - 1, 4)
         The same tree for `scipy.cluster.hierarchy`. Heights are minus the log probability of
-        merges, raised to those of their children; those in a cluster are at most log 2, so that
+        merges, raised to those of their children; within a cluster they are at most log 2, so that
         ``fcluster(linkage_matrix_, np.log(2), 'distance')`` gives the clusters.
     leaf_labels_ : ndarray of shape (n_samples,)
-        The leaf of each row: 0, 1, ... unless rows were gathered.
+        The leaf of each row: 0, 1, ... unless rows were grouped.
     log_evidence_ : float
         A lower bound on the log evidence of the Dirichlet process mixture: the sum over the
         partitions of the tree.
@@ -105,16 +107,16 @@ class BayesianHierarchicalClustering(
     model_ : BoundModel
         The model with the hyperparameters used: ``model_.hyper``.
     node_statistics_, node_weights_, node_shares_ : ndarray
-        The mixture that new rows are compared with: the statistics and the weight of each node
-        that counts, and the share of each cluster in it. The first is a new cluster.
+        The mixture that predicts new rows: the statistics and the weight of each node with a
+        non-negligible weight, and the share of each cluster in it. The first is a new cluster.
     model_table_, model_levels_, model_hyper_ : ndarray, list and ndarray
-        ``model_`` as plain arrays, which a saved model holds.
+        ``model_`` as plain arrays, as saved in a model file.
     objective_history_ : ndarray
-        Minus the log evidence and log prior of what is learned, after each round; it never rises.
+        Minus the log evidence and log prior of what is learned, after each round; nonincreasing.
     n_iter_ : int
-        Rounds of growing and learning.
+        Number of rounds of growing and learning.
     converged_ : bool
-        Whether the last round gained nothing more.
+        Whether the last round gained less than the tolerance.
     n_features_in_ : int
 
     See Also
@@ -168,8 +170,8 @@ class BayesianHierarchicalClustering(
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            What the model takes: numbers for 'gaussian', anything for 'columns'. Models of columns
-            take gaps (NaN).
+            What the model accepts: numbers for 'gaussian', any columns for 'columns'. Models with
+            independent columns accept missing values (NaN).
         y : ignored
 
         Returns
@@ -186,14 +188,14 @@ class BayesianHierarchicalClustering(
         return self
 
     def predict(self, X):
-        """Return the likeliest cluster of each row of X."""
+        """Return the most probable cluster of each row of X."""
         return self.predict_proba(X).argmax(axis=1).astype(np.int32)
 
     def predict_proba(self, X):
         """Return the probability of each cluster for each row of X, (n_samples, n_clusters).
 
-        A row shares its cluster with rows that were fitted: this is how these are spread over the
-        clusters. That it belongs to none of them is left out; `score_samples` tells.
+        Each node that a row may belong to counts for clusters in proportion to its fitted rows.
+        The probability of a new cluster is left out; see `score_samples`.
         """
         rows = self._rows(X)
         return probabilities(self.model_, self._mixture(), rows)
@@ -249,7 +251,7 @@ class BayesianHierarchicalClustering(
         return labels, fit(leaves_of(bound, rows, labels))
 
     def _store(self, leaf_labels: np.ndarray, fit: Fit) -> None:
-        """Keep the tree, merges from the lowest to the highest, and what follows from it."""
+        """Store the tree, merges in ascending order, and what is derived from it."""
         tree, log_odds = fit.best.tree, fit.best.evaluation.log_odds
         height = heights(tree.children, log_odds)
         order, self.children_ = merge_order(tree.children, height)

@@ -1,7 +1,7 @@
-"""The concentration and the hyperparameters of a model, learned through the tree.
+"""Empirical Bayes estimation of the concentration and the hyperparameters, through the tree.
 
 The log of the sum over partitions has the gradient ``sum_k q_k grad log (alpha Gamma(n_k) p(rows of
-k))``, where ``q_k`` is the probability that node k is a cluster: the chain rule, followed from the
+k))``, where ``q_k`` is the probability that node k is a cluster: the chain rule, applied from the
 root down the recursion, multiplies the probabilities of merges exactly as ``q_k`` does.
 """
 
@@ -19,27 +19,27 @@ from countless.models.hyper import Hyper, climb, join_hypers, make_hyper
 from countless.models.protocol import BoundModel
 from countless.tree.bhc_tree import Evaluation, Leaves, Tree, evaluate, grow_tree, node_weights
 
-# Nodes that are less likely clusters than this have no part in a gradient.
+# Nodes with a smaller probability of being a cluster are left out of gradients.
 NEGLIGIBLE = 1e-14
-# Logs of the least and the largest concentration.
+# Logs of the smallest and the largest concentration.
 LOWEST, HIGHEST = math.log(sys.float_info.min), math.log(sys.float_info.max)
 
 
 class Fitted(NamedTuple):
-    """A tree with what was learned from it."""
+    """A tree with the hyperparameters learned from it."""
 
     tree: Tree
     evaluation: Evaluation
     model: BoundModel
     alpha: float
-    objective: float  # minus the log of the evidence and of the prior of what is learned
+    objective: float  # minus the log evidence and the log prior of the learned parameters
 
 
 class Fit(NamedTuple):
     """The best tree found, and how."""
 
     best: Fitted
-    history: list[float]  # the objective after each round; it never rises
+    history: list[float]  # the objective after each round; nonincreasing
     converged: bool
 
 
@@ -55,25 +55,25 @@ def fit_tree(
     n_threads: int = 1,
     on_pass: OnPass = ignore_pass,
 ) -> Fit:
-    """Grow a tree; learn from it and grow another, as long as the evidence grows.
+    """Grow a tree; learn from it and grow another, as long as the evidence increases.
 
     Parameters
     ----------
     model : BoundModel
     alpha : float
-        The concentration to start from, and the center of its prior on a log scale.
+        The initial concentration, and the center of its prior on a log scale.
     leaves : Leaves
     learn : bool
-        False grows one tree with what is given.
+        False grows one tree with the given parameters.
     shares : sequence of float
         As for `grow_tree`; after the first round, the first and that of the best tree.
     max_iter : int
-        Rounds of growing and learning at most.
+        Maximum number of rounds of growing and learning.
     tol : float
-        Stop when a round gains less than this for every row.
+        Stop when the gain of a round, per row, is less than this.
     n_threads : int
     on_pass : callable
-        Told the objective and the expected number of clusters after each round.
+        Called with the objective and the expected number of clusters after each round.
     """
 
     def one_round(model: BoundModel, now: float, shares: Sequence[float]) -> Fitted:
@@ -93,7 +93,7 @@ def fit_tree(
         kinds = [share for share in shares if share in (best.tree.share, shares[0])]
         found = one_round(best.model, best.alpha, kinds)
         gain = best.objective - found.objective
-        best = found if gain > 0 else best  # a greedy tree may be a worse one
+        best = found if gain > 0 else best  # a greedy tree may be worse than the previous one
         history.append(best.objective)
         converged = gain <= tol * leaves.n_rows
         _report(best, on_pass)
@@ -108,10 +108,10 @@ def _report(best: Fitted, on_pass: OnPass) -> None:
 def learn_hyper(
     model: BoundModel, alpha: float, tree: Tree, usual_alpha: float
 ) -> tuple[BoundModel, float]:
-    """Return the model and the concentration at which a given tree is likeliest.
+    """Return the model and the concentration that maximize the evidence of a given tree.
 
-    What is learned has a prior: the model's own for its hyperparameters, and a normal one of
-    standard deviation 1 for log alpha about the log of what was given.
+    The learned parameters have a prior: the model's own for its hyperparameters, and a normal one
+    of standard deviation 1 for log alpha about the log of the given value.
     """
     hyper = _joint_hyper(model, alpha, usual_alpha)
 
@@ -133,7 +133,7 @@ def evidence_and_gradient(model: BoundModel, alpha: float, tree: Tree) -> tuple[
 
 
 def _exp(log_alpha: float) -> float:
-    """Return a concentration that is a number, whatever was given and however far it moved."""
+    """Return exp, limited to a finite positive concentration."""
     return math.exp(min(max(log_alpha, LOWEST), HIGHEST))
 
 

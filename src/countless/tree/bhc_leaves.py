@@ -1,6 +1,6 @@
-"""What the leaves of a tree stand for where there are more rows than leaves.
+"""Grouping rows into leaves where there are more rows than leaves.
 
-Rows that share a leaf stay together. All of them are counted, so that the evidence is that of the
+Rows of one leaf are never separated. All of them are counted, so that the evidence is that of the
 whole table, summed over fewer partitions.
 """
 
@@ -20,17 +20,17 @@ from countless.tree.bhc_learn import Fit
 from countless.tree.bhc_tree import Leaves, cut
 
 WAYS = ("auto", "sample", "micro")
-# Rows that one task of a thread lets fall.
+# Number of rows in one task of a thread.
 TASK_ROWS = 2**13
 
 
 def leaves_of(model: BoundModel, rows: np.ndarray, labels: np.ndarray) -> Leaves:
-    """Return leaves, of which each row names its own."""
+    """Return the leaves, given the leaf of each row."""
     return Leaves(model.statistics(rows, labels), np.bincount(labels).astype(np.int64))
 
 
 def why_not_micro(model: BoundModel, rows: np.ndarray) -> str:
-    """Say what rows need to have distances, or nothing where they have."""
+    """Return why rows have no distances, or an empty string where they have."""
     if any(block.levels is not None for block in getattr(model, "blocks", ())):
         return "numbers, not categories"
     return "a table without gaps" if np.isnan(rows).any() else ""
@@ -39,7 +39,7 @@ def why_not_micro(model: BoundModel, rows: np.ndarray) -> str:
 def leaves_of_micro_clusters(
     model: BoundModel, rows: np.ndarray, n_leaves: int, seed: int, n_jobs: int | None
 ) -> np.ndarray:
-    """Return the leaf of each row: small round clusters, in units of the columns' deviations."""
+    """Return the leaf of each row: micro-clusters, in units of the columns' deviations."""
     if why := why_not_micro(model, rows):
         raise ValueError(f"leaves='micro' needs {why}; 'sample' takes them")
     spread = rows.std(axis=0, dtype=np.float64)
@@ -58,9 +58,9 @@ def leaves_of_sample(
     fit: Callable[[Leaves], Fit],
     n_threads: int,
 ) -> np.ndarray:
-    """Return the leaf of each row: that of the sampled row that it ends at in a tree of the sample.
+    """Return the leaf of each row: the sampled row that it reaches in a tree of the sample.
 
-    A row goes to the likeliest cluster first, and in it from node to node to the likelier child.
+    A row starts at its most probable cluster, and goes to the more probable child of each node.
     """
     sample = np.sort(random.choice(len(rows), n_leaves, replace=False))
     found = fit(leaves_of(model, rows[sample], np.arange(n_leaves))).best

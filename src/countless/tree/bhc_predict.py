@@ -1,10 +1,10 @@
-"""New rows through the tree.
+"""Prediction of new rows from the tree.
 
-Given a partition, a new row joins a cluster of n_k rows with probability ``n_k / (n + alpha)`` or
-has one of its own. Averaged over the partitions of the tree, the density of a row is a mixture
-over nodes: node k has the weight ``q_k n_k / (n + alpha)``, where ``q_k`` is the probability that
-it is a cluster. These weights, and that of a new cluster, sum to one. (Heller and Ghahramani leave
-out the sizes and the new cluster; their weights do not.)
+Given a partition, a new row joins a cluster of n_k rows with probability ``n_k / (n + alpha)``, or
+opens a new one. Averaged over the partitions of the tree, the density of a row is a mixture over
+nodes: node k has the weight ``q_k n_k / (n + alpha)``, where ``q_k`` is the probability that it is
+a cluster. These weights, and that of a new cluster, sum to one. (Heller and Ghahramani leave out
+the sizes and the new cluster; their weights do not sum to one.)
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from countless.kernels.bhc import add_up
 from countless.models.protocol import BoundModel
 from countless.tree.bhc_tree import Tree, node_weights
 
-# Nodes with less of the rows than this, and they are most of a tree, are left out.
+# Nodes with a smaller expected share of the rows, which most nodes have, are left out.
 NEGLIGIBLE = 1e-12
-# Densities that are held at once.
+# Maximum number of densities in memory at once.
 BLOCK_VALUES = 2**20
 
 
@@ -34,7 +34,7 @@ class NodeMixture(NamedTuple):
 
 
 def node_mixture(tree: Tree, log_odds: np.ndarray, alpha: float, labels: np.ndarray) -> NodeMixture:
-    """Return the mixture that new rows come from, given the cluster of each leaf."""
+    """Return the predictive mixture, given the cluster of each leaf."""
     n, total = tree.n_leaves, tree.n_rows + alpha
     share = node_weights(tree, log_odds) * tree.size / tree.n_rows
     kept = np.flatnonzero(share > NEGLIGIBLE)
@@ -58,8 +58,8 @@ def log_densities(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> 
 def probabilities(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> np.ndarray:
     """Return the probability of each cluster for each row, (n_rows, n_clusters).
 
-    That is the share of each cluster among the rows that a row may share its own with; a new
-    cluster does not count. So a node above several clusters counts for each by its size.
+    A node that contains several clusters counts for each in proportion to its size; a new cluster
+    does not count.
     """
     blocks = []
     for terms in _terms(model, mixture, rows):
@@ -70,7 +70,7 @@ def probabilities(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> 
 
 
 def _terms(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Give the log weights and densities of blocks of rows, (n_rows of a block, n_nodes)."""
+    """Yield the sums of log weights and log densities of blocks of rows, (block size, n_nodes)."""
     log_weight = np.log(mixture.weight)
     step = max(1, BLOCK_VALUES // len(log_weight))
     for first in range(0, len(rows), step):

@@ -1,7 +1,7 @@
 """A tree of Bayesian hierarchical clustering: grown, evaluated, weighted and cut.
 
-All partitions into clusters that are nodes of the tree compete, with the prior of a Dirichlet
-process. See ``kernels/bhc.py`` for the sums over them.
+All partitions into clusters that are nodes of the tree are summed, with the prior of a Dirichlet
+process. See ``kernels/bhc.py`` for the sums.
 
 Heller and Ghahramani, *Bayesian hierarchical clustering*, ICML 2005; Murphy, *Machine Learning: a
 Probabilistic Perspective*, section 25.5.4.
@@ -19,20 +19,20 @@ from countless.kernels import bhc as kernels
 from countless.models.protocol import BoundModel
 from countless.rows.home import threads
 
-# Pairs that one task of a thread looks at.
+# Number of pairs in one task of a thread.
 TASK_PAIRS = 2**16
-# Pairs whose log marginals are found side by side.
+# Number of pairs whose log marginals are computed at once.
 SIDE_BY_SIDE = 128
-# Most nodes have no more rows than this: what their counts add is worth a table.
+# Most nodes have no more rows than this: the terms of their counts are tabulated.
 FEW_ROWS = 63
-# Trees that compete when all is tried: what share of the log of Gamma(n) guides their merges.
+# Competing trees with ``refine``: the share of log Gamma(n) that guides their merges.
 SHARES = (1.0, 0.75, 0.5)
-# The height of a merge that is as likely as not.
+# The height of a merge of probability 1/2.
 CUT = float(np.log(2.0))
 
 
 class Leaves(NamedTuple):
-    """What the tree is made of: rows, or groups of rows that stay together."""
+    """The leaves of the tree: rows, or groups of rows that are never separated."""
 
     statistics: np.ndarray  # (n_leaves, width)
     size: np.ndarray  # (n_leaves,) int64, rows of each
@@ -45,10 +45,10 @@ class Leaves(NamedTuple):
 class Tree(NamedTuple):
     """A tree and its leaves; node i below n_leaves is leaf i, and n_leaves + i is merge i."""
 
-    children: np.ndarray  # (n_leaves - 1, 2), merges in the order in which they were made
+    children: np.ndarray  # (n_leaves - 1, 2), in the order of merges
     statistics: np.ndarray  # (n_nodes, width)
     size: np.ndarray  # (n_nodes,) int64
-    share: float = 1.0  # what it was grown with, see `grow_tree`
+    share: float = 1.0  # the share that it was grown with, see `grow_tree`
 
     @property
     def n_leaves(self) -> int:
@@ -60,10 +60,10 @@ class Tree(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What a model and a concentration say of a tree."""
+    """The evidence of a tree given a model and a concentration."""
 
     log_evidence: float  # a lower bound on that of the Dirichlet process mixture
-    log_odds: np.ndarray  # (n_leaves - 1,) of one cluster against all finer partitions, by merge
+    log_odds: np.ndarray  # (n_leaves - 1,) of one cluster against all finer partitions
 
 
 def grow_tree(
@@ -75,9 +75,9 @@ def grow_tree(
 ) -> Tree:
     """Merge the two clusters whose merge has the best odds until one is left.
 
-    The prior favours large clusters by ``Gamma(n)``. Greedy merges take more of that than is good
-    for the whole: large clusters swallow their neighbours before all rows are in. So several trees
-    may be grown, each with its share of the log of that factor; the evidence, in full, decides.
+    The prior favors large clusters by ``Gamma(n)``. Greedy merges overuse that factor: large
+    clusters absorb their neighbors before these are complete. So several trees may be grown, each
+    with a share of the log of that factor; the one with the highest (full) evidence is returned.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def grow_tree(
 
 
 def log_marginals(model: BoundModel, statistics: np.ndarray) -> np.ndarray:
-    """Return what ``model.log_marginal`` does, without what only predictions need."""
+    """Return ``model.log_marginal``, without the terms that only predictions need."""
     out = np.empty(len(statistics))
     places = np.vstack([statistics, model.empty()])
     kernels.fill_marginals(model.clusters(SIDE_BY_SIDE), model.tables(FEW_ROWS), places, out)
@@ -152,17 +152,17 @@ def tree_of(children: np.ndarray, leaves: Leaves) -> Tree:
 
 
 def log_weights(alpha: float, n_rows: int, share: float = 1.0) -> np.ndarray:
-    """Return what a cluster of 0, 1, ... rows weighs in the prior; the first is never asked for."""
+    """Return the log prior weights of a cluster of 0, 1, ... rows; the first is never used."""
     return np.log(alpha) + share * np.append(0.0, gammaln(np.arange(1.0, n_rows + 1)))
 
 
 def log_normalizer(alpha: float, n_rows: int) -> float:
-    """Return the log of the weight of all partitions of so many rows."""
-    return float(gammaln(n_rows) - betaln(alpha, n_rows))  # of no two large numbers alike
+    """Return the log of the summed weights of all partitions of ``n_rows`` rows."""
+    return float(gammaln(n_rows) - betaln(alpha, n_rows))  # avoids cancellation of large numbers
 
 
 def evaluate(model: BoundModel, alpha: float, tree: Tree) -> Evaluation:
-    """Find the odds of every merge, and the evidence of the rows.
+    """Compute the odds of every merge, and the evidence of the rows.
 
     The evidence leaves out partitions that are not in the tree: it is a lower bound.
     """
@@ -176,7 +176,7 @@ def evaluate(model: BoundModel, alpha: float, tree: Tree) -> Evaluation:
 def node_weights(tree: Tree, log_odds: np.ndarray) -> np.ndarray:
     """Return the probability that each node is a cluster, given the rows and the tree.
 
-    A node is one when its own merge is taken and none above it is.
+    A node is a cluster when it is merged and none of its ancestors is.
     """
     weight = np.empty(len(tree.size))
     kernels.weigh_nodes(tree.children, log_odds, weight)
@@ -184,12 +184,12 @@ def node_weights(tree: Tree, log_odds: np.ndarray) -> np.ndarray:
 
 
 def cut(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-    """Return the cluster that each node is in, named by its top node; a node above all its own.
+    """Return the cluster of each node as its top node; a node above all clusters is its own.
 
-    From the top down, clusters are the first nodes whose merge is likelier than not: the odds of a
-    merge weigh one cluster against all finer partitions of the same rows at once. Those further
-    down were found on fewer rows: a merge doubted there may be sure once more rows are seen, and
-    a cut from the bottom up would tear a sure cluster apart.
+    From the root down, clusters are the first nodes whose merge has a probability above 1/2: the
+    odds of a merge compare one cluster with all finer partitions of the same rows at once. Merges
+    further down were judged on fewer rows: an uncertain one may become certain with more rows, and
+    a cut from the leaves up would split a clear cluster.
     """
     n = len(children) + 1
     top = np.arange(2 * n - 1)
@@ -200,10 +200,10 @@ def cut(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
 
 
 def heights(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
-    """Return heights of merges, minus the log of their probability, that never fall on the way up.
+    """Return heights of merges, minus the log of their probability, made monotone.
 
-    A merge is at least as high as its children; in a cluster none is higher than log 2, and above
-    all are: a cut of the drawn tree at log 2 gives the clusters.
+    A merge is at least as high as its children; in a cluster none is higher than log 2, and all
+    above clusters are: a cut of the dendrogram at log 2 gives the clusters.
     """
     n = len(children) + 1
     top = cut(children, log_odds)
@@ -217,7 +217,7 @@ def heights(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
 
 
 def _spans(n: int) -> list[tuple[int, int]]:
-    """Return stretches of places with about as many pairs each."""
+    """Return ranges of places with about equal numbers of pairs."""
     pairs = np.cumsum(np.arange(n - 1, -1, -1))
     n_tasks = max(1, int(pairs[-1] // TASK_PAIRS))
     ends = np.searchsorted(pairs, pairs[-1] * np.arange(1, n_tasks + 1) / n_tasks) + 1

@@ -1,6 +1,6 @@
-"""Bisecting k-means: the cluster with the largest sum of squares is split in two, again and again.
+"""Bisecting k-means: the cluster with the largest sum of squares is repeatedly split in two.
 
-scikit-learn's k-means does the splitting. The height of a cluster is its inertia, the sum of the
+scikit-learn's k-means makes the splits. The height of a cluster is its inertia, the sum of the
 squared distances of its rows from their mean, so that a cut of the tree into k clusters is where
 bisecting stops at k. M. Steinbach, G. Karypis and V. Kumar, A comparison of document clustering
 techniques (2000).
@@ -17,7 +17,7 @@ from countless.tree.splits import Splits
 
 
 def bisecting_tree(X: np.ndarray, n_leaves: int, seed: int) -> tuple[Splits, bool]:
-    """Split rows into so many clusters; the rows of one that is left whole join at its height.
+    """Split rows into ``n_leaves`` clusters; the rows of each leaf are joined at its height.
 
     Returns the splits, and whether every k-means converged.
 
@@ -37,13 +37,13 @@ def bisecting_tree(X: np.ndarray, n_leaves: int, seed: int) -> tuple[Splits, boo
         _, node = heappop(largest)
         model = KMeans(2, n_init=1, random_state=seed).fit(X[rows[node]])
         converged &= model.n_iter_ < model.max_iter
-        if not model.labels_.any():  # so close that their squared distances are 0
+        if not model.labels_.any():  # all squared distances are 0
             continue
         parts[node] = len(rows), len(rows) + 1
         for label in (0, 1):
             part = rows[node][model.labels_ == label]
             rows.append(part)
-            height.append(min(_inertia(X[part]), height[node]))  # rounding makes no part higher
+            height.append(min(_inertia(X[part]), height[node]))  # monotone despite rounding
             if height[-1] > 0:
                 heappush(largest, (-height[-1], len(rows) - 1))
     return _lay_out(rows, height, parts), converged
@@ -63,7 +63,7 @@ def _inertia(X: np.ndarray) -> float:
 def _lay_out(
     rows: list[np.ndarray], height: list[float], parts: dict[int, tuple[int, int]]
 ) -> Splits:
-    """Put every cluster into one stretch of an order, from the whole down."""
+    """Order the rows so that every cluster is contiguous, from the root down."""
     order: list[int] = []
     splits: list[tuple[int, int, int, float]] = []
     waiting = [0]

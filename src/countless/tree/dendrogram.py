@@ -1,4 +1,4 @@
-"""Trees in the form in which SciPy draws and cuts them."""
+"""Trees in SciPy's format, and their purity."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from countless._labels import check_labels
 
 
 def merge_order(children: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort merges by their heights, those of equal height as they were made.
+    """Sort merges by height; ties keep their order.
 
     Parameters
     ----------
     children : ndarray of shape (n_leaves - 1, 2)
-        Node i below n_leaves is a leaf, n_leaves + i what merge i made.
+        Node i below n_leaves is a leaf, n_leaves + i the node of merge i.
     height : ndarray of shape (n_leaves - 1,)
         No less than that of either child.
 
     Returns
     -------
     order : ndarray of shape (n_leaves - 1,)
-        The merges from the lowest to the highest.
+        The merges in ascending order of height.
     children : ndarray of shape (n_leaves - 1, 2)
         The same tree with its merges numbered in this order.
 
@@ -56,11 +56,11 @@ def linkage_matrix(children: np.ndarray, height: np.ndarray) -> np.ndarray:
 
 
 def dendrogram_purity(linkage: ArrayLike, classes: ArrayLike) -> float:
-    """Return how pure the parts of a tree are by known classes, whatever the cut.
+    """Return the dendrogram purity of a tree with respect to known classes.
 
-    Draw a leaf, and another leaf of the same class; in the smallest part of the tree that has both,
-    a share of all leaves is of their class. This is its mean, and 1 where every class is a part of
-    the tree (Heller and Ghahramani, 2005). Classes of one leaf are left out.
+    For two random leaves of the same class, it is the expected share of that class in the smallest
+    subtree that contains both; it is 1 if every class is a subtree (Heller and Ghahramani, 2005).
+    Classes of one leaf are left out.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def dendrogram_purity(linkage: ArrayLike, classes: ArrayLike) -> float:
 
 
 def _check_children(linkage: ArrayLike) -> np.ndarray:
-    """Return what each merge joins, or say which joins what is not there."""
+    """Return the two nodes of each merge, or raise an error that names an invalid merge."""
     merges = np.asarray(linkage)
     if merges.ndim != 2 or merges.shape[1] < 2:
         raise ValueError(f"a tree has one row for each merge; got an array of shape {merges.shape}")

@@ -1,13 +1,13 @@
-"""Dissimilarity analysis (DIANA): a tree grown from the top.
+"""Divisive analysis (DIANA): a tree grown from the top.
 
-The row with the largest average dissimilarity from the others of its cluster leaves, and founds a
-splinter group. Then, again and again, the row leaves for which the average dissimilarity from those
-that stay exceeds most that from those that left, until there is none. Both parts are split in
-the same way. The height of a cluster is its diameter, the largest dissimilarity within.
+The row with the largest average dissimilarity from the others of its cluster starts a splinter
+group. Then the row moves for which the average dissimilarity from the remaining rows exceeds most
+that from the splinter group, until there is no such row. Both parts are split in the same way. The
+height of a cluster is its diameter, the largest dissimilarity within.
 
-Every row's sums over its group change by one term when a row leaves, and the sums of one split are
-those that the next begins with. So a split that moves s of m rows costs O(s m), and a level of the
-tree at most O(n^2). Ties are settled as R's ``cluster::diana`` does: the first row is taken.
+Every row's sums over its group change by one term when a row moves, and the sums at the end of a
+split are the initial ones of the next. So a split that moves s of m rows costs O(s m), and a level
+of the tree at most O(n^2). Ties are broken as in R's ``cluster::diana``: the first row is taken.
 
 P. Macnaughton-Smith et al., Dissimilarity analysis, Nature 202 (1964); L. Kaufman and P. J.
 Rousseeuw, Finding Groups in Data (1990), chapter 6.
@@ -22,7 +22,7 @@ from countless.tree.splits import Splits
 
 
 def diana(distance: np.ndarray) -> Splits:
-    """Split rows until each is alone.
+    """Split rows until each is a singleton.
 
     Parameters
     ----------

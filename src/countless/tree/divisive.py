@@ -1,4 +1,4 @@
-"""Trees grown from the top, and trees of SciPy's linkages, cut where the data says."""
+"""Divisive trees, and trees of SciPy's linkages, cut where the data indicate."""
 
 from __future__ import annotations
 
@@ -14,62 +14,63 @@ from countless.tree.spanning import linkage_of_edges, spanning_tree
 from countless.tree.splits import linkage_of_splits
 from countless.tree.stop import by_saving
 
-# Clusters that bisecting k-means goes down to, and how many times those that are wanted.
+# Number of leaves of bisecting k-means: at least this, or this multiple of the wanted clusters.
 LEAVES, LEAVES_TIMES = 64, 2
 LINKAGES = ("average", "complete", "single", "ward", "weighted")
 
 
 class DivisiveClustering(TreeEstimator):
-    """Clusters of clusters, split from the top down.
+    """Divisive (top-down) hierarchical clustering.
 
     Parameters
     ----------
     method : {'diana', 'mst', 'bisecting'}, default='diana'
-        ``'diana'`` splits off the rows that are least like the others (dissimilarity analysis),
+        ``'diana'`` splits off the rows that are most dissimilar to the others (divisive analysis),
         ``'mst'`` cuts the longest edges of the minimum spanning tree, and ``'bisecting'`` is
         bisecting k-means, on Euclidean rows.
     metric : str, default='euclidean'
-        How different two rows are: 'euclidean', 'sqeuclidean', 'cityblock', 'correlation',
-        'hamming', 'mixed' (tables of any columns, with gaps), or 'precomputed'.
+        The dissimilarity of rows: 'euclidean', 'sqeuclidean', 'cityblock', 'correlation',
+        'hamming', 'mixed' (columns of any kind, with missing values), or 'precomputed'.
     metric_params : dict, optional
         ``weights`` of the columns, ``kinds`` of columns for 'mixed', and ``dtype``, as in
         `countless.dissimilarity.dissimilarities`.
     n_clusters : int, optional
-        Stop at so many clusters. When this and the next two are None, the tree is cut at the
-        gap that stands out from data without clusters.
+        The number of clusters. If this and the next two are None, the tree is cut at the gap that
+        stands out from the null reference.
     max_diameter : float, optional
-        Split clusters in which some rows differ by more than this.
+        Split clusters whose largest dissimilarity exceeds this.
     max_dissimilarity : float, optional
-        Split clusters in which rows differ by more than this on average.
+        Split clusters whose average dissimilarity exceeds this.
     min_cluster_size : int, default=1
-        Rows of a cluster at least: those of smaller ones, outliers of ``'mst'`` mostly, join the
-        cluster of the nearest row in one that is large enough.
+        Minimum number of rows in a cluster: those of smaller ones, mostly outliers of ``'mst'``,
+        join the cluster of the nearest row in one that is large enough.
     random_state : int, RandomState instance or None, default=None
-        Starts bisecting k-means; nothing else is left to chance.
+        Seeds bisecting k-means; nothing else is random.
     n_jobs : int, optional
-        Threads that compare rows; they do not change the result.
+        Threads for dissimilarities; the result does not depend on them.
 
     Attributes
     ----------
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each row, numbered by first appearance.
     n_clusters_ : int
-        How many there are.
+        The number of clusters.
     linkage_matrix_ : ndarray of shape (n_samples - 1, 4)
-        The whole tree as SciPy writes one. The height of a cluster is its diameter (``'diana'``),
-        its longest edge (``'mst'``), or its inertia (``'bisecting'``; rows that were not split any
-        more join at the height of their cluster).
+        The whole tree in SciPy's format. The height of a cluster is its diameter (``'diana'``),
+        its longest edge (``'mst'``), or its inertia (``'bisecting'``; rows of clusters that are
+        not split further join at the height of their cluster).
     path_ : TreeCut or PenaltyPath
-        Number of clusters and labels at every height, and how clearly a gap stands out; only where
-        the gap decides and no cluster was below ``min_cluster_size``. Its heights are what splits
-        save (``'diana'``, on Ward's scale) or those of the tree (``'mst'``). Bisecting k-means and
-        DP-means have one objective, so that for ``'bisecting'`` it is the `penalty_path`.
+        Number of clusters and labels at every height, and how clearly a gap stands out; only if
+        the gap decides and no cluster was below ``min_cluster_size``. Its heights are the decrease
+        of cost by splits (``'diana'``, on Ward's scale) or those of the tree (``'mst'``).
+        Bisecting k-means and DP-means have the same objective, so that for ``'bisecting'`` it is
+        the `penalty_path`.
     n_iter_ : int
-        Splits of the tree.
+        Number of splits of the tree.
     converged_ : bool
         Whether every k-means of bisecting k-means converged.
     X_fit_, column_weights_ : ndarray or data frame
-        The rows, and what their columns count, that new rows are compared with.
+        The rows, and the weights of their columns, that new rows are compared with.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class DivisiveClustering(TreeEstimator):
             return linkage_of_edges(*spanning_tree(pairs.row, pairs.n_rows))
         n_leaves = max(LEAVES, LEAVES_TIMES * (self.n_clusters or 1))
         if self.max_diameter is not None or self.max_dissimilarity is not None:
-            n_leaves = pairs.n_rows  # any cluster may have to be split
+            n_leaves = pairs.n_rows  # any cluster may need a split
         splits, self.converged_ = bisecting_tree(pairs.weighted_rows, n_leaves, seed)
         return linkage_of_splits(splits)
 
@@ -132,7 +133,7 @@ class DivisiveClustering(TreeEstimator):
         if self.method == "bisecting":
             path = penalty_path(pairs.weighted_rows, random_state=seed, n_jobs=self.n_jobs)
             return path, self.linkage_matrix_
-        # A diameter follows the two most distant rows; what a split saves, all of them.
+        # A diameter depends on the two most distant rows, the decrease of cost on all of them.
         linkage = by_saving(self.linkage_matrix_, pairs.matrix)
 
         def grow(cloud: Pairs) -> np.ndarray:
@@ -142,7 +143,7 @@ class DivisiveClustering(TreeEstimator):
 
 
 class LinkageClustering(TreeEstimator):
-    """SciPy's linkage, cut where the data says.
+    """SciPy's linkage, cut where the data indicate.
 
     Parameters
     ----------

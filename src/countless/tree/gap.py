@@ -1,10 +1,11 @@
-"""Where to cut a tree: at the gap that stands out from the trees of data without clusters.
+"""Dendrogram cuts: at the gap of heights that stands out from the null reference.
 
 A tree has k clusters over an interval of heights, from the merge that leaves k to the next. Where
 there are clusters that interval is wide, clusters are compact, and few rows lie between them. Data
 without clusters has gaps, too: at few clusters, in low dimensions, and of other widths under every
-linkage. So clouds of the data's kind without clusters (`countless.hard.null_reference`) are grown
-into trees in the same way, and a figure counts as far as it exceeds theirs at that k.
+linkage. So trees are grown in the same way from null reference samples, data without clusters but
+of similar shape (`countless.hard.null_reference`), and a figure is judged by its excess over theirs
+at that k.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ from countless.tree.pairs import Pairs
 
 Grow = Callable[[Pairs], np.ndarray]  # a linkage matrix
 
-# Numbers of dimensions that a tree by itself is compared with, and clouds of each shape for that.
+# Dimensions of the null reference of a tree without rows, and number of samples of each shape.
 DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
 N_TRIALS = 4
-# Clusters of so many rows on average show in how many dimensions the rows of a cluster lie.
+# Average cluster sizes between which the decay of heights shows the dimension of the rows.
 SMALL, LARGE = 2, 8
 
 # The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
@@ -62,12 +63,12 @@ TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.86, slope=0.70)
 class TreeCut(PenaltyPath):
     """Clusters and labels at every height of a tree, and the height that stands out.
 
-    Made by `cut_gap`. What `PenaltyPath` says of penalties holds here for heights.
+    Made by `cut_gap`. The documentation of penalties in `PenaltyPath` applies to heights here.
 
     Attributes
     ----------
     height : float
-        Where to cut: the middle, on a log scale, of the chosen gap.
+        The height of the cut: the middle, on a log scale, of the chosen gap.
     labels : ndarray of int
         The cluster of each row there, numbered by first appearance.
     n_clusters, confidence, plateaus, breakpoints
@@ -104,23 +105,23 @@ def cut_gap(
     metric: str = "euclidean",
     random_state: Any = None,
 ) -> TreeCut:
-    """Cut a tree at the gap that stands out from data without clusters.
+    """Cut a tree at the gap that stands out from the null reference.
 
     Parameters
     ----------
     linkage : array-like of shape (n_samples - 1, 4)
-        A tree as SciPy, fastcluster and scikit-learn's examples write it.
+        A tree in the format of SciPy, fastcluster and scikit-learn's examples.
     X : array-like of shape (n_samples, n_features), optional
-        The rows, so that clouds without clusters have their spread; with ``metric='precomputed'``
-        their dissimilarities. Without rows clouds have as many equal directions as the lower parts
-        of the tree show, which is less sharp where clusters are long.
+        The rows, so that the null reference has their spread; with ``metric='precomputed'`` their
+        dissimilarities. Without rows the null reference is isotropic, with the dimension that the
+        lower merges of the tree indicate, which is less sharp where clusters are elongated.
     method : str, default='average'
         The method of `scipy.cluster.hierarchy.linkage` that made the tree.
     metric : str, default='euclidean'
-        What it was made of: a name that `countless.dissimilarity.dissimilarities` knows, or
+        The metric of the tree: a name that `countless.dissimilarity.dissimilarities` knows, or
         'precomputed'.
     random_state : ignored
-        Nothing is left to chance: the clouds without clusters are fixed.
+        The null reference is deterministic.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def cut_gap(
 
 
 def grow_linkage(pairs: Pairs, method: str, engine: str = "scipy") -> np.ndarray:
-    """Return the linkage of dissimilarities, by SciPy or by fastcluster, which gives the same."""
+    """Return the linkage of dissimilarities, by SciPy or by fastcluster, which agree."""
     library: Any = hierarchy
     if engine == "fastcluster":
         if find_spec("fastcluster") is None:
@@ -177,21 +178,21 @@ def judged(
     method: str,
     pairs: Pairs | None = None,
 ) -> TreeCut:
-    """Compare the levels of a tree with those of clouds that were grown alike.
+    """Compare the levels of a tree with those of trees of the null reference.
 
     Parameters
     ----------
     linkage : ndarray of shape (n_rows - 1, 4)
         The tree.
     grow : callable
-        Grows the tree of a cloud.
+        Grows the tree of a null sample.
     clouds : callable
-        Gives clouds without clusters, kind by kind.
+        Yields lists of null samples, one list for each shape.
     method : str
-        What heights mean: the linkage of SciPy that they are those of.
+        The linkage of SciPy whose heights these are.
     pairs : Pairs, optional
-        What the tree was grown from. Without it, and for single linkage, whose clusters need not
-        lie about their means, heights alone say how compact clusters are.
+        The dissimilarities of the tree. Without them, and for single linkage, whose clusters need
+        not be compact about their means, compactness is judged by heights alone.
     """
     n_rows = len(linkage) + 1
     last = max(n_rows // ROWS_A_CLUSTER, 2)
@@ -211,13 +212,13 @@ def judged(
         null = reference_of([describe(cloud) for cloud in kind] for kind in clouds())
     figures = levels.describe(levels.resolution)
     scores = null.standard_scores(figures)
-    # Figures are those of squared heights.
+    # The figures are of squared heights.
     width, null_width = figures.width / 2, null.mean_widths(last - 1) / 2
-    # Where the width alone is judged it must be notable, as in `hard.penalty`.
+    # Where only the width is judged it must exceed a minimum, as in `hard.penalty`.
     beyond = np.arange(2, last + 1) > MOST_LEVELS
     width[beyond & (figures.width <= NOTABLE)] = 0.0
     evidence = TREE_WEIGHTS.evidence(scores)
-    # All rows but a few far ones are one cluster: such a cut is no better than a cloud's.
+    # A cut that splits off only a few outlying rows counts no more than one of the null reference.
     enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
     few = _second_sizes(linkage, last) < enough
     evidence[few] = np.minimum(evidence[few], TREE_WEIGHTS.constant)
@@ -237,7 +238,7 @@ def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:
 
 
 def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:
-    """Give clouds of as many dimensions as small clusters of the tree seem to have."""
+    """Yield null samples of the dimension that the small clusters of the tree indicate."""
     n_points = min(len(linkage) + 1, N_POINTS)
     wanted = _fall(linkage)
 
@@ -254,7 +255,7 @@ def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:
 
 
 def _fall(linkage: np.ndarray) -> float:
-    """Return how far heights fall, in logs, from small to smaller clusters."""
+    """Return the decrease of log heights from small to smaller clusters."""
     height = np.maximum.accumulate(linkage[:, 2])[::-1]
     n_rows = len(height) + 1
     few, many = (height[max(0, min(n_rows // size, n_rows - 1) - 1)] for size in (LARGE, SMALL))

@@ -1,9 +1,8 @@
-"""Which cluster of a tree a row joins that is new, or in a small cluster: the nearest.
+"""Assignment of rows, new or in small clusters, to the nearest cluster of a tree.
 
-New rows join what the method of the tree calls near.
-Single linkage and spanning trees look at the nearest row of a cluster, complete linkage at the
-farthest, Ward's method and bisecting k-means at the mean of its rows, and the others at how much a
-row differs from those of the cluster on average.
+For new rows "nearest" depends on the method of the tree. Single linkage and spanning trees use the
+nearest row of a cluster, complete linkage the farthest, Ward's method and bisecting k-means the
+mean of its rows, and the others the average dissimilarity from its rows.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from countless._threads import steps
 OF_MEANS = ("ward", "bisecting")
 OF_NEAREST = ("single", "mst")
 _OF_ROWS = {**dict.fromkeys(OF_NEAREST, np.minimum), "complete": np.maximum}
-# Dissimilarities that are held at once.
+# Maximum number of dissimilarities in memory at once.
 BLOCK_VALUES = 2**22
 
 
@@ -31,13 +30,13 @@ def join_by_rows(
     Parameters
     ----------
     between : callable
-        Gives those of the new rows from one place up to another, (n_rows, n_labels).
+        Returns those of the new rows in a range, (n_rows, n_labels).
     n_new : int
-        How many new rows there are.
+        The number of new rows.
     labels : ndarray of int
         The cluster of each row of the tree, from 0 up.
     method : str
-        Of the tree.
+        The method of the tree.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def join_by_rows(
 
 
 def join_by_means(rows: np.ndarray, labels: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the cluster of each new row, that with the nearest mean.
+    """Return the cluster with the nearest mean for each new row.
 
     Examples
     --------
@@ -75,18 +74,18 @@ def join_by_means(rows: np.ndarray, labels: np.ndarray, new: np.ndarray) -> np.n
 
 
 def join_small(row: Callable[[int], np.ndarray], labels: np.ndarray, least: int) -> np.ndarray:
-    """Give the rows of clusters below a size to the cluster of the nearest row of the others.
+    """Reassign the rows of small clusters to the cluster of the nearest row of the others.
 
-    Where no cluster has that size, all rows are one.
+    Where no cluster is large enough, all rows are one cluster.
 
     Parameters
     ----------
     row : callable
-        Gives the dissimilarities of one row from all.
+        Returns the dissimilarities of one row from all.
     labels : ndarray of int
         The cluster of each row, from 0 up.
     least : int
-        Rows that a cluster must have.
+        Minimum number of rows in a cluster.
 
     Examples
     --------

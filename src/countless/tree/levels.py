@@ -1,9 +1,9 @@
-"""What describes the cuts of a tree into k = 2, 3, ... clusters, as `countless.hard.levels` does.
+"""Figures of the cuts of a tree into k = 2, 3, ... clusters, as in `countless.hard.levels`.
 
-The width of a plateau comes from the squares of heights, which are on the scale of costs. With
-squared dissimilarities D2 of rows, a row has the squared distance ``mean_j D2[i, j] - mean_jj'
-D2[j, j'] / 2`` from the mean of a cluster, whether or not there are coordinates. So cost and
-separation of every cut follow from one table of sums: of each row over each cluster.
+The width of a plateau comes from squared heights, which are on the scale of costs. With squared
+dissimilarities D2 of rows, a row has the squared distance ``mean_j D2[i, j] - mean_jj' D2[j, j'] /
+2`` from the mean of a cluster, with or without coordinates. So cost and separation of every cut
+follow from one table: the sums of each row over each cluster.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from countless.hard.ward import WardTree
 from countless.kernels.levels import weight_near_border
 from countless.tree.pairs import Pairs
 
-# Rows whose dissimilarities are squared at once.
+# Number of rows whose dissimilarities are squared at once.
 AT_ONCE = 1024
 
 
 class TreeLevels(NamedTuple):
-    """The cuts of a tree into 1, ..., K clusters, in units in which all rows cost 1 each."""
+    """The cuts of a tree into 1, ..., K clusters, in units of the total cost per row."""
 
     gain: np.ndarray  # (K,) squared heights from the top; for Ward's trees over the number of rows
     cost: np.ndarray  # (K,)
     separation: np.ndarray | None  # (K - 1,)
     n_rows: int
-    resolution: Resolution  # what equal rows hide; its gain is on the scale of these gains
+    resolution: Resolution  # limit by duplicate rows; its gain is on the scale of these gains
 
     def describe(self, resolution: Resolution) -> Figures:
         """Return the figures of 2, ..., K clusters.
 
-        Where heights alone are known, clusters are as separated as they are compact.
+        If only heights are known, separation equals compactness.
         """
         gain = np.maximum(self.gain, resolution.gain)
         of_rows = Resolution(0.0, resolution.cost)
@@ -57,23 +57,23 @@ def measure_levels(
     Parameters
     ----------
     linkage : ndarray of shape (n_rows - 1, 4)
-        With a height above 0.
+        With at least one positive height.
     method : str
-        What heights mean: the linkage of SciPy that they are those of.
+        The linkage of SciPy whose heights these are.
     pairs : Pairs or None
-        What the tree was grown from. Without it costs come from heights: where these are
-        dissimilarities of clusters, joining them costs the square times ``n_a n_b / (n_a + n_b)``,
-        as in Ward's trees.
+        The dissimilarities of the tree. Without them costs come from heights: where these are
+        dissimilarities of clusters, a merge costs the square times ``n_a n_b / (n_a + n_b)``, as in
+        Ward's trees.
     highest : int
-        Separation is measured up to the numbers of clusters that the null reference has.
+        Separation is computed up to the numbers of clusters that the null reference has.
     """
     n, ward = len(linkage) + 1, method == "ward"
-    unit = float(linkage[:, 2].max())  # squares of very large or small numbers are none
-    height = np.maximum.accumulate(linkage[:, 2]) / unit  # a merge below an earlier one waits
+    unit = float(linkage[:, 2].max())  # avoids overflow and underflow of squares
+    height = np.maximum.accumulate(linkage[:, 2]) / unit  # monotone
     size = np.append(np.ones(n), linkage[:, 3])
     first, second = size[linkage[:, :2].astype(np.int64)].T
     mass = first * second / (first + second)
-    squares = height**2 / (2 * mass) if ward else height**2  # between means, where there are
+    squares = height**2 / (2 * mass) if ward else height**2  # of distances between means
     cost = np.cumsum(mass * squares)[::-1][:highest].copy()
     separation = None
     if pairs is not None:
@@ -84,7 +84,7 @@ def measure_levels(
     gain = height**2 / (cost[0] if ward else of_a_row)
     resolution = Resolution()
     if height[0] == 0:
-        # Equal rows are taken as spread over half the step to the next, as `hard.penalty` does.
+        # Duplicate rows are taken as spread over half the step to the next, as in `hard.penalty`.
         lowest = int(np.argmax(height > 0))
         resolution = Resolution(gain[lowest] / 64, squares[lowest] / of_a_row / 48)
     return TreeLevels(gain[::-1][:highest], cost / of_a_row, separation, n, resolution)
@@ -93,7 +93,7 @@ def measure_levels(
 def _measure_means(
     linkage: np.ndarray, pairs: Pairs, highest: int, unit: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the costs of 1, ..., ``highest`` clusters at their means, and their separation."""
+    """Return the costs of 1, ..., ``highest`` clusters about their means, and their separation."""
     n = len(linkage) + 1
     merges = linkage[:, :2].astype(np.int64)
     node, labels = np.unique(
@@ -101,7 +101,7 @@ def _measure_means(
     )
     member = np.zeros((n, highest))
     member[np.arange(n), labels] = 1.0
-    total = np.empty((n, highest))  # of squared dissimilarities, of rows to clusters
+    total = np.empty((n, highest))  # sums of squared dissimilarities of rows to clusters
     for start, stop in steps(n, AT_ONCE):
         total[start:stop] = (pairs.matrix[start:stop] / unit) ** 2 @ member
     between = member.T @ total
@@ -117,7 +117,7 @@ def _measure_means(
         apart = between / np.outer(size, size) - spread[:, None] - spread
         apart = np.maximum(apart, np.finfo(float).tiny)
         near = weight_near_border(total / size - spread, ones, apart, REACH)
-        # Half a row keeps the logarithm finite where no row is near.
+        # Half a row keeps the logarithm finite where no row is close.
         separation[k - 2] = -np.log((near + 0.5) / (n + 1.0))
         kept, gone = (int(np.flatnonzero(node == child)[0]) for child in merges[n - k])
         node[kept] = 2 * n - k

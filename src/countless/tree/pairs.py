@@ -1,4 +1,4 @@
-"""What a tree is grown from: how different rows are, measured when it is asked for."""
+"""The input of trees: dissimilarities of rows, computed on demand."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from countless.hard.micro import sample_positions
 from countless.hard.null_reference import SEED, rows_like
 from countless.kernels.gram import first_asymmetry
 
-# Rows that show the spread of all.
+# Maximum number of rows from which the spread is estimated.
 SHOWN = 1000
-# Mirror images may differ by this share of the largest entry.
+# Tolerance for asymmetry, relative to the largest entry.
 ASYMMETRY = 1e-6
 
 
 class Pairs:
-    """The dissimilarities of a table's rows, by a measure or as a matrix.
+    """The dissimilarities of a table's rows, by a metric or as a matrix.
 
     Attributes
     ----------
     n_rows : int
     rows : ndarray or None
-        The rows as numbers, where the measure takes numbers.
+        The rows as numbers, where the metric is numeric.
     weights : ndarray
-        What each column counts.
+        The weight of each column.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class Pairs:
     ):
         self.n_rows, self.rows, self.weights = n_rows, rows, weights
         self._compare_all = compare_all
-        self._settings = settings or {}  # how other rows are measured alike
-        self.row = row  # one row's dissimilarities from all, without those of the others
+        self._settings = settings or {}  # parameters for rows of the null reference
+        self.row = row  # computes the dissimilarities of one row from all, without the others
 
     @classmethod
     def of_rows(cls, X: Any, metric: str, n_jobs: int | None = None, **settings: Any) -> Pairs:
@@ -66,7 +66,7 @@ class Pairs:
 
     @classmethod
     def of_matrix(cls, matrix: np.ndarray) -> Pairs:
-        """Take dissimilarities that are known, or name the entry that is none."""
+        """Take precomputed dissimilarities, or raise an error that names the invalid entry."""
         _check_matrix(matrix)
         return cls(len(matrix), lambda: matrix, matrix.__getitem__)
 
@@ -77,16 +77,16 @@ class Pairs:
 
     @property
     def weighted_rows(self) -> np.ndarray:
-        """Rows whose plain Euclidean distances are the weighted ones of these."""
+        """Rows scaled so that plain Euclidean distances are the weighted ones of these rows."""
         rows = np.asarray(self.rows)
         return rows * np.sqrt(self.weights).astype(rows.dtype)
 
     def clouds(self) -> Iterator[list[Pairs]]:
-        """Give clouds without clusters, kind by kind, with the spread of these rows.
+        """Yield null reference samples with the spread of these rows, a list for each shape.
 
-        Where rows are numbers, clouds lie among them, have the values of their discrete columns,
-        and are measured alike. Else they lie in the space in which distances are the
-        dissimilarities, as far as there is one. No seed changes them.
+        Numeric rows: samples have the same location, the values of discrete columns, and the same
+        metric. Otherwise they are drawn in the space in which Euclidean distances approximate the
+        dissimilarities. They do not depend on a seed.
         """
         shown = sample_positions(np.ones(self.n_rows), SHOWN, SEED)
         ones = np.ones(len(shown))
@@ -94,7 +94,7 @@ class Pairs:
             sample, settings = self.rows[shown].astype(np.float64), self._settings
         else:
             between = self.matrix[np.ix_(shown, shown)].astype(np.float64)
-            between /= between.max() or 1.0  # only the shape of clouds counts
+            between /= between.max() or 1.0  # only the shape of the samples matters
             sample = coordinates(-(between**2) / 2, ones / len(shown))
             settings = {"metric": "euclidean"}
         for kind in rows_like(sample, ones, self.n_rows):
@@ -102,7 +102,7 @@ class Pairs:
 
 
 def _check_matrix(matrix: np.ndarray) -> None:
-    """Raise a ValueError unless a matrix of finite numbers holds dissimilarities."""
+    """Raise a ValueError unless a matrix of finite numbers is a dissimilarity matrix."""
     n_rows, n_columns = matrix.shape
     if n_rows != n_columns:
         raise ValueError(

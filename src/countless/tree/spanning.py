@@ -1,7 +1,7 @@
-"""The minimum spanning tree: cut its longest edges, and its pieces are clusters.
+"""The minimum spanning tree, whose longest edges are cut.
 
-The pieces are those of single linkage. Prim's algorithm needs the dissimilarities of one row at a
-time, so memory grows with the number of rows and not with its square.
+The components are those of single linkage. Prim's algorithm needs the dissimilarities of one row at
+a time, so memory is linear in the number of rows.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 
 def spanning_tree(row: Callable[[int], np.ndarray], n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of a minimum spanning tree, and how long each is.
+    """Return the edges of a minimum spanning tree, and their lengths.
 
     Parameters
     ----------
     row : callable
-        Gives the dissimilarities of one row from all.
+        Returns the dissimilarities of one row from all.
     n_rows : int
-        How many rows there are.
+        The number of rows.
 
     Examples
     --------
@@ -29,8 +29,8 @@ def spanning_tree(row: Callable[[int], np.ndarray], n_rows: int) -> tuple[np.nda
     >>> edges.tolist(), length.tolist()
     ([[0, 2], [2, 1]], [1.0, 8.0])
     """
-    nearest = np.full(n_rows, np.inf)  # how far each row outside is from the tree
-    link = np.zeros(n_rows, dtype=np.int64)  # the row of the tree that is so near
+    nearest = np.full(n_rows, np.inf)  # distance of each row outside the tree from the tree
+    link = np.zeros(n_rows, dtype=np.int64)  # the row of the tree at this distance
     outside = np.ones(n_rows, dtype=bool)
     edges = np.empty((n_rows - 1, 2), dtype=np.int64)
     length = np.empty(n_rows - 1)
@@ -48,7 +48,7 @@ def spanning_tree(row: Callable[[int], np.ndarray], n_rows: int) -> tuple[np.nda
 
 
 def linkage_of_edges(edges: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """Return a tree's edges, joined from the shortest to the longest, as a linkage matrix of SciPy.
+    """Return a linkage matrix of SciPy of the edges, joined in ascending order of length.
 
     Examples
     --------
@@ -70,6 +70,6 @@ def linkage_of_edges(edges: np.ndarray, length: np.ndarray) -> np.ndarray:
 
 def _root(parent: np.ndarray, node: int) -> int:
     while parent[node] != node:
-        parent[node] = parent[parent[node]]  # shorter paths for those who come later
+        parent[node] = parent[parent[node]]  # path compression
         node = parent[node]
     return int(node)

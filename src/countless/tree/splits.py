@@ -1,7 +1,7 @@
-"""A tree of splits as SciPy writes a tree of merges.
+"""Conversion of a tree of splits to SciPy's tree of merges.
 
-When every cluster stands in one stretch of an order of the rows, a split is three places in that
-order, and a tree is a list of splits.
+With the rows ordered so that every cluster is contiguous, a split is three positions in that order,
+and a tree is a list of splits.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from countless.kernels.tree import link_splits, place_nodes
 
 
 class Splits(NamedTuple):
-    """Splits from the whole down to single rows; a cluster is split before its parts are.
+    """Splits from the root down to single rows; a cluster is split before its parts are.
 
-    Split i parts the rows ``order[start[i]:stop[i]]`` at ``middle[i]``. A part is never higher than
-    the whole.
+    Split i divides the rows ``order[start[i]:stop[i]]`` at ``middle[i]``. A part is never higher
+    than the whole.
     """
 
     order: np.ndarray  # (n_rows,)
@@ -28,7 +28,7 @@ class Splits(NamedTuple):
 
 
 def linkage_of_splits(splits: Splits) -> np.ndarray:
-    """Return the splits, undone from the lowest to the highest, as a linkage matrix of SciPy.
+    """Return a linkage matrix of SciPy of the splits, undone from the lowest to the highest.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def linkage_of_splits(splits: Splits) -> np.ndarray:
     """
     n = len(splits.order)
     places = np.stack([splits.start, splits.middle, splits.stop], axis=1)
-    # Of equal heights the later split comes first, so that parts are joined before the whole is.
+    # Of equal heights the later split comes first, so that parts are joined before the whole.
     sequence = np.lexsort((-np.arange(n - 1), splits.height))
     linkage = np.empty((n - 1, 4))
     link_splits(splits.order, places, splits.height, sequence, linkage)
@@ -49,7 +49,7 @@ def linkage_of_splits(splits: Splits) -> np.ndarray:
 
 
 class Nodes(NamedTuple):
-    """Any tree as stretches of an order of its rows: node i < n is row i, n + j what merge j made.
+    """Any tree as ranges of an order of its rows: node i < n is row i, n + j that of merge j.
 
     Node i has the rows ``order[begin[i]:begin[i] + size[i]]``.
     """

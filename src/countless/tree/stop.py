@@ -1,4 +1,4 @@
-"""Where a tree is cut when the user says it: at a number of clusters, or at how wide they are."""
+"""Cuts of a tree by criteria of the user: the number of clusters, or their diameter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cut_at_number(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def cut_from_the_top(linkage: np.ndarray, is_cluster: np.ndarray) -> np.ndarray:
-    """Return labels of the highest merges that are said to be clusters, and of rows in none.
+    """Return labels of the highest merges that are marked as clusters, and of single rows.
 
     Examples
     --------
@@ -38,26 +38,26 @@ def cut_from_the_top(linkage: np.ndarray, is_cluster: np.ndarray) -> np.ndarray:
     n = len(linkage) + 1
     child = linkage[:, :2].astype(np.int64)
     cluster = np.arange(2 * n - 1)
-    for merge in range(n - 2, -1, -1):  # parents first: what they are in is known
+    for merge in range(n - 2, -1, -1):  # parents first
         if is_cluster[merge] or cluster[n + merge] != n + merge:
             cluster[child[merge]] = cluster[n + merge]
     return number_by_appearance(cluster[:n])[1]
 
 
 class Spread(NamedTuple):
-    """What each merge made: diameter, average dissimilarity, and height on Ward's scale."""
+    """Figures of each merged cluster: diameter, mean dissimilarity, and height on Ward's scale."""
 
     diameter: np.ndarray  # (n_rows - 1,)
     mean: np.ndarray
-    height: np.ndarray  # the root of twice what undoing the merge saves
+    height: np.ndarray  # square root of twice the decrease of cost by undoing the merge
 
 
 def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
-    """Measure what each merge made.
+    """Compute figures of the cluster of each merge.
 
-    A cluster costs the sum of its squared dissimilarities, each pair once, over its size: for
-    Euclidean rows the sum of squares about the mean. Two parts cost less than the whole by what
-    their split saves.
+    The cost of a cluster is the sum of its squared dissimilarities, each pair once, over its size:
+    for Euclidean rows the sum of squares about the mean. A split decreases the cost by the
+    difference between the cluster and its two parts.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
     nodes = nodes_of(linkage)
     n, size = len(nodes.order), nodes.size
     widest, total, squares = np.zeros((3, 2 * n - 1))
-    unit = float(distance.max()) or 1.0  # squares of very large or small numbers are none
+    unit = float(distance.max()) or 1.0  # avoids overflow and underflow of squares
     measure_nodes(distance, *nodes, unit, widest, total, squares)
     cost = squares / size
     saving = cost[n:] - cost[nodes.child].sum(axis=1)
@@ -81,9 +81,9 @@ def spread_of_merges(linkage: np.ndarray, distance: np.ndarray) -> Spread:
 
 
 def by_saving(linkage: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the same tree with heights that say what splits save, as Ward's trees do.
+    """Return the same tree with heights on Ward's scale, from the decrease of cost by splits.
 
-    A split that leads to a better one is as high as that.
+    Heights are made monotone: a split is at least as high as those below it.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The estimators that a model file can hold: their state, its shapes, and how it is put back.
+"""Serializers of the estimators of model files: their state, its shapes, and its restoration.
 
-`hard` has those that give one clustering, `bayes` those with a component model, `tables` those of
-tables as they are, `baselines` scikit-learn's.
+`hard` has estimators of one clustering, `bayes` those with a component model, `tables` those of
+unprocessed tables, `baselines` scikit-learn's.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *TABLES, *BASELINES)}
 
 
 def kind_of(estimator: Any) -> Kind | None:
-    """Return the kind of an estimator, or None when its state cannot be saved.
+    """Return the serializer of an estimator, or None if its state cannot be saved.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Saved estimators of scikit-learn."""
+"""Serializers of scikit-learn's estimators."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def _check_mixture(estimator: Any, state: State) -> int:
 
 
 def _restore_k_means(estimator: Any, state: State) -> None:
-    # Fitting the centers to themselves makes scikit-learn set up whatever it keeps privately.
+    # Fitting the centers to themselves makes scikit-learn set its private attributes.
     centers = state["cluster_centers_"]
     parameters = estimator.get_params(deep=False)
     estimator.set_params(n_clusters=len(centers), init=centers, n_init=1, max_iter=1, verbose=0)

@@ -1,4 +1,4 @@
-"""Saved estimators that have a component model: sampled mixtures and Bayesian trees."""
+"""Serializers of estimators with a component model: sampled mixtures and Bayesian trees."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def _check_mixtures(estimator: Any, state: State, weights: str = "k") -> int:
         raise ValueError("its mixture_statistics_ are not those of its model")
     starts = state["mixture_starts_"]
     ends = starts.shape == (sizes["m"] + 1,) and (starts[0], starts[-1]) == (0, sizes["k"])
-    if not ends or (np.diff(starts) < 2).any():  # a cluster and a new one at least
+    if not ends or (np.diff(starts) < 2).any():  # at least one cluster and a new one
         raise ValueError("its mixture_starts_ are not where mixtures begin")
     check_mixing("mixture_weights_", state["mixture_weights_"], starts)
     for first, last, hyper in zip(starts[:-1], starts[1:], state["mixture_hyper_"], strict=True):
@@ -91,7 +91,7 @@ def _restore_tree(estimator: Any, state: State) -> None:
 
 
 def _example(estimator: Any) -> Any:
-    """Return one row, where the columns of the model are measured from."""
+    """Return one row, at the origins of the model's columns."""
     return estimator.model_.table(np.zeros((1, estimator.n_features_in_)))
 
 

@@ -1,4 +1,4 @@
-"""Saved estimators that give one clustering: small-variance limits, exemplars and trees."""
+"""Serializers of estimators of one clustering: small-variance limits, exemplars and trees."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def _check_hdp_means(estimator: Any, state: State) -> int:
 def _check_kernel(estimator: Any, state: State) -> int:
     from ...hard.kernel.matrix import KernelFunction
 
-    KernelFunction(estimator.kernel, {})  # refuses what it does not know
+    KernelFunction(estimator.kernel, {})  # rejects unknown kernels
     shapes = {"X_fit_": "nd", "labels_": "n", "row_weights_": "n"}
     sizes = sizes_of(state, shapes | {"center_norms_": "k", "cluster_weights_": "k"})
     check_coordinates(state, "X_fit_")
@@ -87,7 +87,7 @@ def _check_spectral(estimator: Any, state: State) -> int:
         vectors, centers = state["eigenvectors_"].shape, state["cluster_centers_"].shape
         if (vectors, centers) != ((sizes["n"], 0), (1, 0)):
             raise ValueError("it has no eigenvalues_, but eigenvectors_ or cluster_centers_")
-    if estimator.kernel != NEIGHBORS:  # those are found at any scale
+    if estimator.kernel != NEIGHBORS:  # neighbors exist at any scale
         check_coordinates(state, "X_fit_")
     check_labels(state["labels_"], k)
     return sizes["d"]

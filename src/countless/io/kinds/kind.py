@@ -1,4 +1,4 @@
-"""What a model file says of one estimator class, and the checks that all of them share."""
+"""The serializer of one estimator class, and the checks that all of them share."""
 
 import warnings
 from collections.abc import Callable
@@ -10,18 +10,18 @@ import numpy as np
 State = dict[str, Any]  # arrays and plain values by their names
 
 RAN = {"n_iter_": int, "converged_": bool}
-# What a prediction raises where the parts of a state do not fit together.
+# Exceptions of a prediction from an inconsistent state.
 _MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
 
 class Kind(NamedTuple):
-    """One estimator class: what of its fitted state is saved.
+    """The serializer of one estimator class: which part of its fitted state is saved.
 
     ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value;
-    what is in a list, ``check`` must look at. It raises ValueError for a state that does not fit
-    together or to the parameters, and returns the number of columns the model expects.
-    ``restore`` puts the state into a new estimator, and ``examples`` returns rows that it must
-    then be able to predict. ``collect`` makes the state where that is not attributes of the same
+    ``check`` validates the contents of lists. It raises ValueError for a state that is inconsistent
+    in itself or with the parameters, and returns the number of columns the model expects.
+    ``restore`` copies the state into a new estimator, and ``examples`` returns rows that it must
+    then be able to predict. ``collect`` computes the state where it is not attributes of the same
     names.
     """
 
@@ -39,14 +39,14 @@ class Kind(NamedTuple):
         return getattr(import_module(self.module), self.class_name)
 
     def state(self, estimator: Any) -> State:
-        """Return what is saved of a fitted estimator."""
+        """Return the saved state of a fitted estimator."""
         if self.collect is not None:
             return self.collect(estimator)
         return {name: getattr(estimator, name) for name in (*self.arrays, *self.values)}
 
 
 def sizes_of(state: State, shapes: dict[str, str]) -> dict[str, int]:
-    """Return what the letters of the shapes stand for; raise where two arrays disagree."""
+    """Return the sizes that the letters of the shapes denote; raise where two arrays disagree."""
     sizes: dict[str, int] = {}
     for name, letters in shapes.items():
         shape = state[name].shape
@@ -59,13 +59,13 @@ def sizes_of(state: State, shapes: dict[str, str]) -> dict[str, int]:
 
 
 def check_groups(state: State) -> None:
-    """Raise where two data sets have one name."""
+    """Raise if two groups have the same name."""
     if len(np.unique(state["groups_"])) < len(state["groups_"]):
         raise ValueError("its groups_ are not all different")
 
 
 def check_coordinates(state: State, *names: str) -> None:
-    """Raise where rows or centers have coordinates whose squares overflow."""
+    """Raise if rows or centers have coordinates whose squares overflow."""
     from ...models.checks import LARGEST
 
     for name in names:
@@ -74,13 +74,13 @@ def check_coordinates(state: State, *names: str) -> None:
 
 
 def check_labels(labels: np.ndarray, n_clusters: int) -> None:
-    """Raise where labels are not numbers of clusters."""
+    """Raise if labels are not cluster numbers."""
     if (labels < 0).any() or (labels >= n_clusters).any():
         raise ValueError("its labels_ name clusters that it does not have")
 
 
 def check_mixing(name: str, weights: np.ndarray, starts: np.ndarray) -> None:
-    """Raise where weights of clusters are no probabilities; the last of each mixture is new."""
+    """Raise if mixing weights are not probabilities; the last of each mixture is a new cluster."""
     known = weights.copy()
     known[starts[1:] - 1] = 0.0
     total, of_known = (np.add.reduceat(each, starts[:-1]) for each in (weights, known))
@@ -89,7 +89,7 @@ def check_mixing(name: str, weights: np.ndarray, starts: np.ndarray) -> None:
 
 
 def check_predictions(estimator: Any, rows: Any) -> None:
-    """Raise ValueError where a restored estimator cannot predict these rows."""
+    """Raise ValueError if a restored estimator cannot predict these rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)  # an overflow, or an invalid operation
@@ -104,17 +104,17 @@ def check_predictions(estimator: Any, rows: Any) -> None:
 
 
 def restore_attributes(estimator: Any, state: State) -> None:
-    """Put the state into the estimator as it is."""
+    """Set the state as attributes of the estimator."""
     for name, value in state.items():
         setattr(estimator, name, value)
 
 
 def restore_centers(estimator: Any, state: State) -> None:
-    """Put the state of an estimator that has a center for each cluster into it."""
+    """Set the state of an estimator with a center for each cluster."""
     restore_attributes(estimator, state)
     estimator.n_clusters_, estimator.n_features_in_ = state["cluster_centers_"].shape
 
 
 def first_and_last(name: str) -> Callable[[Any], np.ndarray]:
-    """Return what gives two rows of an array of the estimator."""
+    """Return a function that gives the first and last row of an array of the estimator."""
     return lambda estimator: getattr(estimator, name)[[0, -1]]

@@ -1,4 +1,4 @@
-"""Saved estimators of tables as they are: CrossCat and DPBiclustering."""
+"""Serializers of estimators of unprocessed tables: CrossCat and DPBiclustering."""
 
 from typing import Any
 
@@ -29,24 +29,24 @@ def _restore(estimator: Any, state: State) -> None:
 
 
 def _example(estimator: Any) -> Any:
-    """Return one row, where the columns of the model are measured from."""
+    """Return one row, at the origins of the model's columns."""
     return estimator.answers().model.table(np.zeros((1, estimator.n_features_in_)))
 
 
 _ARRAYS = {
-    "columns": "Ui",  # (n_columns,) their names, or places
+    "columns": "Ui",  # (n_columns,) their names, or positions
     "kinds": "U",  # (n_columns,) the names of their models
-    "truth_values": "b",  # (n_columns,) whether True and False is what they hold
-    "origins": "f",  # (n_columns,) what kernels take for zero
-    "n_levels": "i",  # (n_columns,) of categories; 0 for others
+    "truth_values": "b",  # (n_columns,) whether they are Boolean
+    "origins": "f",  # (n_columns,) subtracted from values by the kernels
+    "n_levels": "i",  # (n_columns,) of categorical columns; 0 for others
     "level_types": "U",  # (n_columns,)
     "levels": "U",  # those of all columns, as text
     "hyper": "f",  # (n_mixtures, n_hyper); the first is that of labels_, the others are draws
-    "views": "i",  # (n_mixtures, n_columns); columns that labels_ do not rest on are in none, -1
+    "views": "i",  # (n_mixtures, n_columns); -1 for columns without influence on labels_
     "n_clusters": "i",  # of each view of each mixture, with the new one
     "shares": "f",  # of each of their clusters
     "statistics": "f",  # of each of their clusters
-    "together": "f",  # (n_columns, n_columns) how probably two columns share a view
+    "together": "f",  # (n_columns, n_columns) posterior probability that two columns share a view
 }
 
 _BLOCKS = {
@@ -131,7 +131,7 @@ TABLES = (
         "DPBiclustering",
         {
             **_BLOCKS,
-            "columns": "Ui",  # (n_columns,) their names, or places
+            "columns": "Ui",  # (n_columns,) their names, or positions
             "cell_table": "f",  # (a few, 1) of a packed model
             "cell_hyper": "f",
         },
