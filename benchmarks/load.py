@@ -20,7 +20,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "disk": {"n_rows": 20_000_000},
     "stream": {"n_rows": 5_000_000},
     "mixture": {"n_rows": 200_000, "n_sweeps": 30},
-    "crosscat": {"n_rows": 50_000, "n_columns": 30, "n_sweeps": 20},
+    "crosscat": {"n_rows": 50_000, "n_columns": 30, "n_sweeps": 100},
     "kills": {"n_rows": 300_000, "n_kills": 20},
     "dask": {"n_rows": 2_000_000, "n_kills": 5},
     "altered": {"n_files": 500},
