@@ -16,21 +16,20 @@ $ countless predict penguins-clusters/model.zip new.csv --out new-labels.csv
 $ countless path penguins.csv --gaps drop --plot path.png
 ```
 
-`fit` reads a table, says what each column is and what it did with it, and prints how many clusters
-there are, how sure that is, and what sets each cluster apart. It writes
+`fit` reads a table, reports the type and the preprocessing of each column, and prints the number of
+clusters, its confidence, and the features that distinguish each cluster. It writes
 
-- `labels.csv`: a line for each row of the table, in its order; a row left out for its gaps has an
-  empty label,
+- `labels.csv`: a line for each row of the table, in its order; a row dropped for missing values has
+  an empty label,
 - `model.zip`: JSON and plain arrays, for `predict`,
-- `run.json`: versions, arguments, seed, a digest of the input, what was read and done, results and
-  timings,
+- `run.json`: versions, arguments, seed, a digest of the input, preprocessing, results and timings,
 - `path.png`, with `--plot`: the number of clusters against the penalty; for mixtures
-  `posterior.png`: traces, the posterior of k and who is together with whom.
+  `posterior.png`: traces, the posterior of k and the posterior similarity matrix.
 
-Files are complete or not written, and none is overwritten without `--force`. They are written into
-a scratch folder beside the target (`.countless-...`), made exclusively and locked while the command
-runs, flushed to disk, and then renamed; on a full disk or after a kill the old results are still
-there. The next run into the same place removes what a killed one has left behind.
+Files are written atomically, and none is overwritten without `--force`. They are written into a
+temporary folder next to the target (`.countless-...`), created exclusively and locked while the
+command runs, flushed to disk, and then renamed; on a full disk or after a kill the old results are
+still there. The next run into the same folder removes what a killed one has left behind.
 
 A problem with the data is one line that begins with `error:` and names the row, column or
 parameter; the exit code is then 2, and 130 after an interrupt. Reading text and Parquet needs
@@ -45,37 +44,38 @@ $ countless predict big-clusters/model.zip new.parquet --out-of-core --out new-l
 ```
 
 `--out-of-core` reads an npy, Parquet or text file, or a folder of Parquet files, block by block.
-The table is looked at once, then clustered from a copy of the prepared rows in the temporary folder
-(`TMPDIR`); an npy file whose columns are used as they are is clustered where it is. In memory are
-some blocks and, for each row, its label, and its weight where there is one. The answer is that of
-the table in memory, but for the last digits of a scale.
+The first pass determines column types and scales; the preprocessed rows are then copied to the
+temporary folder (`TMPDIR`) and clustered from there. An npy file that needs no preprocessing is
+read in place. In memory are some blocks and, for each row, its label, and its weight where there is
+one. The result is that of the table in memory, up to rounding of the scales.
 
 `--dask` does the same on a Dask cluster, whose workers must see the file under the same path; every
-chunk is read and prepared there. `--dask local` starts `--jobs` workers here. It needs
-`pip install 'countless[dask]'`.
+chunk is read and preprocessed there. `--dask local` starts `--jobs` workers on this machine. It
+needs `pip install 'countless[dask]'`.
 
-Both want columns of numbers. Text can only name the rows (`--id`), gaps can be refused or left out
-but not filled in, and `--compare` and `--group` need the table in memory. Nobody looks whether a
-column of numbers names the rows or holds known groups; the command says so.
+Both need numeric columns. A text column can only be the row identifier (`--id`), missing values can
+be an error or their rows dropped, but not imputed, and `--compare` and `--group` need the table in
+memory. Numeric columns that identify the rows or contain known classes are not detected; the
+command says so.
 
-`--checkpoint` saves the run every few passes. After Ctrl-C, or worse, the same command goes on from
-the file; it is gone when the run is done.
+`--checkpoint` saves the run every few passes. After Ctrl-C or a crash the same command resumes from
+the file, which is removed when the run has finished.
 
-## Rows that keep coming
+## Streams
 
 ```console
 $ sensor | countless fit - --stream --block-rows 5000 --out sensor
 ```
 
-Every block of rows is taken in, and its labels are written to `labels.csv.part`, before the next
-one is read; what is kept of the rows is bounded. When the input ends, or after Ctrl-C or SIGTERM,
-the labels get the name `labels.csv`, and `model.zip` and `run.json` are written. A second stream
-into the same folder is refused, with `--force`, too.
+The model is updated with each block of rows, and its labels are written to `labels.csv.part`,
+before the next block is read; memory is bounded. When the input ends, or after Ctrl-C or SIGTERM,
+the labels are renamed to `labels.csv`, and `model.zip` and `run.json` are written. A second stream
+into the same folder is an error, also with `--force`.
 
-The first block decides what the columns are, their scale, what fills gaps and, unless `--penalty`
-is a number, the penalty: make it large enough to speak for the rest. An id never changes its
-meaning; one that is no longer in the model became part of another cluster. A row that cannot be
-used ends the stream with exit code 2, and the blocks before it are kept.
+The first block determines column types, scales, the values imputed for missing ones and, unless
+`--penalty` is a number, the penalty: make it large enough to be representative. A cluster id is
+never reused; one that is no longer in the model was merged into another cluster. An invalid row
+ends the stream with exit code 2, and the blocks before it are kept.
 
 `python -m countless` is the same command. The rest of this page is what `--help` prints.
 """
