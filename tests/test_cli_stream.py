@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from countless.cli import main
 from countless.cli.progress import passes_left
 from countless.io.model_file import load_model
-from countless.io.parts import text_tables
 from countless.io.read import TextStyle
+from countless.io.sources import text_tables
 
 pytest.importorskip("pyarrow")
 
@@ -213,7 +213,7 @@ def test_records_are_cut_where_they_end_however_the_pieces_fall():
 
 
 def test_a_line_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr("countless.io.parts.LONGEST_RECORD", 1000)
+    monkeypatch.setattr("countless.io.sources.LONGEST_RECORD", 1000)
     tables = text_tables([b"a\n", *[b"x" * 400] * 9], "t", "csv", TextStyle(), 2)
     with pytest.raises(ValueError, match="line 2 does not end"):
         list(tables)

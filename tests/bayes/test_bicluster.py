@@ -12,8 +12,8 @@ from countless import DPBiclustering
 from countless.bayes.bicluster.bundle import Bundle
 from countless.bayes.bicluster.cells import Cells
 from countless.bayes.bicluster.chain import BiclusterChain
-from countless.io.kinds import KINDS
 from countless.io.model_file import load_model, model_bytes, save_model
+from countless.io.serializers import KINDS
 from countless.kernels.gibbs import sweep
 from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
 from countless.priors import DirichletProcess, Gamma, PitmanYor

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from countless import DPMeans
 from countless.hard.divergence import DIVERGENCES
-from countless.rows import home
+from countless.rows import backend
 from countless.rows.survey import hash_uniform
 from plain import by_first_appearance
 
@@ -149,7 +149,7 @@ def test_random_order_depends_on_the_seed_alone():
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
-    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)  # so that there are many blocks
+    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)  # so that there are many blocks
     X = table(3, 700, 4, "sqeuclidean")
     X = sp.csr_matrix(X) if sparse else X
     one, three = (DPMeans(40.0, refine=refine, n_jobs=n).fit(X) for n in (1, 3))
@@ -159,7 +159,7 @@ def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
 
 
 def test_many_blocks_equal_the_serial_loop(monkeypatch):
-    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
     X = table(5, 700, 2, "sqeuclidean")
     model = DPMeans(1.5, refine=False, n_jobs=2).fit(X)
     assert np.array_equal(model.labels_, by_first_appearance(serial_loop(X, 1.5)[0]))

@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 import countless
 from countless.auto.merged import MergedMixture
-from countless.io.kinds import KINDS
 from countless.io.model_file import load_model, model_bytes
 from countless.io.prepare import CategoricalStep, NumericStep, Preparation
+from countless.io.serializers import KINDS
 from countless.io.table import Numbers, Table, Unusable, Words
 
 RNG = np.random.default_rng(0)

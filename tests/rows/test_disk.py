@@ -8,7 +8,7 @@ import pytest
 
 from countless import DPMeans
 from countless.hard.divergence import get_divergence
-from countless.rows import home, open_rows
+from countless.rows import backend, open_rows
 from countless.rows.disk import DiskRows
 from countless.rows.table import find_table
 
@@ -83,7 +83,7 @@ def test_labels_outlive_their_files(scratch, path):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_rows_are_picked_in_any_order(path, n_jobs, monkeypatch):
-    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
     X = np.load(path)
     ids = np.array([999, 0, 500, 64, 63, 500, 3])
     weight = np.random.default_rng(1).integers(1, 5, size=1000).astype(float)
@@ -95,7 +95,7 @@ def test_rows_are_picked_in_any_order(path, n_jobs, monkeypatch):
 
 
 def test_only_the_blocks_wanted_are_read(path, monkeypatch):
-    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
     with open_rows(find_table(path), None, EUCLIDEAN) as rows:
         read = []
         load = rows.load

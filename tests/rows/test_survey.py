@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from countless.hard.divergence import get_divergence
-from countless.rows import home, open_rows
+from countless.rows import backend, open_rows
 from countless.rows.survey import SAMPLE_ROWS, hash_uniform, look_at_block
 
 EUCLIDEAN = get_divergence("sqeuclidean")
@@ -13,7 +13,7 @@ EUCLIDEAN = get_divergence("sqeuclidean")
 
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
 
 
 def normal(n_rows=1000, n_columns=3, scale=1.0, shift=0.0):
@@ -112,7 +112,7 @@ def test_the_sample_does_not_depend_on_blocks(monkeypatch):
     X = normal(20_000)
     origins = []
     for size in (64, 128, 4096):
-        monkeypatch.setattr(home, "LARGEST_BLOCK", size)
+        monkeypatch.setattr(backend, "LARGEST_BLOCK", size)
         origins.append(frame_of(X)[0].origin)
     np.testing.assert_array_equal(origins[0], origins[1])
     np.testing.assert_array_equal(origins[0], origins[2])

@@ -3,9 +3,9 @@
 Modules of commands import nothing heavy at the top, so that ``--help`` is fast.
 """
 
+from .app import Commands
 from .demo import demo
 from .fit import fit
-from .group import Commands
 from .impute import impute
 from .methods import methods
 from .path import path

@@ -7,9 +7,9 @@ from .crosscat import SHOWN, MixedTable, fit_mixed, read_for_fit
 if TYPE_CHECKING:
     import numpy as np
 
+    from .console import Screen
     from .options import DataChoices
     from .run import Request
-    from .screen import Screen
 
 
 def run_bicluster(
@@ -18,8 +18,8 @@ def run_bicluster(
     """Fit a table, report the clusters of rows and columns, and write them."""
     from ..io.model_file import model_bytes
     from ..io.write import table_csv, write_directory
+    from .console import to_json
     from .run import FILES, run_record
-    from .screen import to_json
 
     mixed = read_for_fit(screen, choices, request.method)
     _check_one_kind(mixed)

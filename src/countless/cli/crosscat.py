@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ..io.columns import ColumnFacts
     from ..io.prepare import Feature, Prepared
     from ..io.table import Table
+    from .console import Screen
     from .options import DataChoices
     from .run import Request
-    from .screen import Screen
 
 SHOWN = 20  # maximum number of views listed
 
@@ -195,7 +195,7 @@ def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable
     """Read the table of a command and fit it according to its options."""
     from ..bayes.crosscat.estimator import CrossCat
     from ..io.columns import named_columns
-    from .screen import Screen
+    from .console import Screen
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     choices = data_choices(data, {**options, "weight": None, "gaps": "error", "scale": None})
@@ -263,8 +263,8 @@ def run_crosscat(
     from ..io.model_file import model_bytes
     from ..io.table import counted
     from ..io.write import table_csv, write_directory
+    from .console import to_json
     from .run import FILES, run_record
-    from .screen import to_json
 
     mixed = read_for_fit(screen, choices, request.method)
     fit_mixed(screen, mixed, estimator, request.method)

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..io.columns import Roles
 from ..io.errors import InputError
-from ..io.parts import Part, Source
+from ..io.sources import Part, Source
 from ..io.survey import Look, Survey, prepared_part
 from ..report.summary import Visit
-from .far import FarData
+from .out_of_core import FarData
 
 LOCAL = "local"
 SECONDS_TO_CONNECT = 10

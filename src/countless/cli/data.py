@@ -16,7 +16,7 @@ from ..io.table import Column, Numbers, Table, counted, shortest
 from ..io.write import Content, labels_csv
 from ..report.summary import ClusterSummary, summarize_clusters
 from ..report.text import columns_view
-from .screen import Screen
+from .console import Screen
 
 LONGEST_NAME = 16  # to fit a terminal of 80 columns
 MOST_GROUPS = 50
@@ -237,7 +237,7 @@ def prepare_data(
     metric: str | None = None,
 ) -> Data:
     """Preprocess a table and report what was done."""
-    from .measure import ANY_COLUMNS, compared_as_they_are
+    from .metric import ANY_COLUMNS, compared_as_they_are
 
     as_they_are = metric in ANY_COLUMNS
     if as_they_are and gaps == "error":

@@ -31,10 +31,10 @@ def demo(out: Path, seed: int, as_json: bool, quiet: bool, force: bool) -> None:
     """
     from ..io.columns import Roles
     from ..io.write import check_free
+    from .console import Screen
     from .data import prepare_data
     from .registry import DEFAULT, make_estimator
     from .run import FILES, Request, run
-    from .screen import Screen
 
     check_free(out, FILES, force)
     screen = Screen(quiet=quiet, as_json=as_json)

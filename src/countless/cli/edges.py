@@ -10,10 +10,10 @@ from ..io.errors import InputError
 from ..io.table import Table, Words, counted
 from ..io.write import labels_csv, write_directory
 from ..report.plain import how_sure, number, percent, printable
+from .console import Screen, to_json
 from .options import DataChoices
 from .progress import follow
 from .run import FILES, Request, run_record
-from .screen import Screen, to_json
 
 ENDS = ("source", "target")
 WEIGHT = "weight"

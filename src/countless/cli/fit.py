@@ -121,11 +121,11 @@ def fit(data: str, **options: Any) -> None:
     """
     from ..io.errors import InputError
     from ..io.write import check_free
+    from .console import Screen
     from .edges import read_edges, refuse_row_options, run_graph
     from .picture import need_matplotlib
     from .registry import make_estimator, parse_settings
     from .run import FILES, Request, run
-    from .screen import Screen
 
     arguments = as_given(data=data, **options)
     choices = data_choices(data, options)
@@ -155,7 +155,7 @@ def fit(data: str, **options: Any) -> None:
     parameters = mixture_parameters(method, METHODS[method].parameters(), options, parameters)
     metric = options["metric"]
     if metric:
-        from .measure import pairs_parameters
+        from .metric import pairs_parameters
 
         parameters = pairs_parameters(method, parameters)
     estimator = make_estimator(method, parameters, seed=options["seed"], jobs=options["jobs"])
@@ -200,7 +200,7 @@ def fit(data: str, **options: Any) -> None:
     divergence = getattr(estimator, "divergence", "sqeuclidean")
     with open_data(screen, choices, options, divergence) as prepared:
         if metric:
-            from .measure import with_pairs
+            from .metric import with_pairs
 
             with screen.step("compare", "comparing all rows"):
                 prepared = with_pairs(prepared, metric, METHODS[method], options["jobs"])

@@ -12,8 +12,8 @@ def methods(as_json: bool) -> None:
     from rich.table import Table as Grid
 
     from ..baselines import BASELINES
+    from .console import Screen
     from .registry import METHODS
-    from .screen import Screen
 
     screen = Screen(as_json=as_json)
     grid = Grid(box=None, header_style="bold")

@@ -10,12 +10,12 @@ import click
 
 if TYPE_CHECKING:
     from ..io.columns import Roles
-    from ..io.parts import Source
     from ..io.read import TextStyle
+    from ..io.sources import Source
     from ..io.table import Table
+    from .console import Screen
     from .data import Data
-    from .far import FarData
-    from .screen import Screen
+    from .out_of_core import FarData
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -199,7 +199,7 @@ class Reading:
     def open(self) -> "Source":
         """List the parts of a table that is read in blocks."""
         from ..io.errors import InputError
-        from ..io.parts import open_source
+        from ..io.sources import open_source
 
         if self.source == "-":
             raise InputError("standard input can be read once only; say --stream, or name a file")
@@ -283,7 +283,7 @@ def open_data(
             table, roles = choices.read()
         yield prepare_data(screen, table, roles, **settings, metric=options.get("metric"))
         return
-    from .far import open_far
+    from .out_of_core import open_far
 
     source = choices.reading.open()
     with ExitStack() as stack:

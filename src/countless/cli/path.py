@@ -32,8 +32,8 @@ def path(data: str, **options: Any) -> None:
     from ..hard.penalty import penalty_path
     from ..io.errors import InputError
     from ..io.write import check_free_file, write_file
+    from .console import Screen
     from .picture import need_matplotlib, path_picture
-    from .screen import Screen
 
     choices = data_choices(data, options)
     picture: Path | None = options["plot"]

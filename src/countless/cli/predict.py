@@ -53,8 +53,8 @@ def predict(model: str, data: str, **options: Any) -> None:
     from ..io.model_file import load_model
     from ..io.table import counted, listing
     from ..io.write import check_free_file, write_file
+    from .console import Screen
     from .crosscat import columns_as_they_are
-    from .screen import Screen
 
     out: Path | None = options["out"]
     if out is not None:

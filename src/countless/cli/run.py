@@ -25,13 +25,13 @@ from ..report.plain import (
 )
 from ..report.summary import NOISE, ClusterSummary
 from ..report.text import candidates_view, clusters_view
+from .console import Screen, to_json
 from .data import Cells, Data
-from .far import FarData
 from .mixture import posterior_of, posterior_picture, posterior_record
+from .out_of_core import FarData
 from .picture import candidates_picture, path_picture
 from .progress import follow
 from .registry import SAMPLED
-from .screen import Screen, to_json
 
 FILES = (
     "blocks.png",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..image.scores import Scores
     from ..image.segment import Segmentation
-    from .screen import Screen
+    from .console import Screen
 
 FILES = ("segments.png", "colors.png", "labels.png", "labels.npy", "run.json")
 MOST_SHOWN = 20
@@ -101,8 +101,8 @@ def segment(picture: str, **options: Any) -> None:
     from ..io.errors import InputError
     from ..io.table import counted
     from ..io.write import check_free, write_directory
+    from .console import Screen, to_json
     from .run import Request, run_record
-    from .screen import Screen, to_json
 
     arguments, method = as_given(picture=picture, **options), options["method"]
     out = options["out"] or named_after(picture, "-segments")

@@ -17,17 +17,17 @@ import numpy as np
 from .._files import InUseError, scratch_folder
 from ..io.errors import InputError, shift_rows
 from ..io.model_file import model_bytes
-from ..io.parts import text_tables
 from ..io.plan import ColumnReport, block_weights
 from ..io.prepare import CategoricalStep, Preparation
+from ..io.sources import text_tables
 from ..io.table import Table, counted, listing
 from ..io.write import Content, check_free, label_lines, labels_header, write_directory
 from ..report.summary import ClusterSummary, Sums, describe
+from .console import Screen, to_json
 from .data import Cells, Data, cell_text, in_table_terms, prepare_data
-from .feed import Feed
 from .options import DataChoices
 from .run import FILES, Request, result_of, run_record, show_result
-from .screen import Screen, to_json
+from .stdin import Feed
 
 PART = "labels.csv.part"
 METHOD_NEEDS = "partial_fit"

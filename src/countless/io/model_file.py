@@ -19,9 +19,9 @@ from .. import __version__
 from .._npy import read_npy
 from .._threads import count_threads
 from .errors import InputError, ModelFileError
-from .kinds import KINDS, kind_of
-from .kinds.kind import Kind, check_predictions
 from .prepare import Preparation
+from .serializers import KINDS, kind_of
+from .serializers.kind import Kind, check_predictions
 from .write import write_file
 
 FORMAT = "countless model"

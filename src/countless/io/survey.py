@@ -13,9 +13,9 @@ import numpy as np
 
 from .columns import ColumnFacts, Roles, choose_columns
 from .errors import InputError, shift_rows
-from .parts import Part, Source
 from .plan import ColumnReport, block_weights, is_float32, report_column
 from .prepare import NumericStep, Preparation
+from .sources import Part, Source
 from .table import Table, Unusable, Words, counted, listing
 
 # Maps a function over the parts, on any machine, and returns the results in order.
@@ -92,7 +92,7 @@ def survey_source(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from countless.io.parts import open_source
+    >>> from countless.io.sources import open_source
     >>> path = pathlib.Path(tempfile.mkdtemp(), "t.npy")
     >>> np.save(path, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> source = open_source(str(path))

@@ -20,8 +20,8 @@ import numpy as np
 from dask.delayed import delayed
 
 from countless._threads import one_library_thread
+from countless.rows.backend import Fields, Held, Rows, nowhere
 from countless.rows.block import Block, make_block
-from countless.rows.home import Fields, Held, Rows, nowhere
 from countless.rows.table import dask_array, is_dask
 from countless.rows.weight import in_steps
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from countless.rows.backend import Held, ThreadedRows
 from countless.rows.block import Block, make_block
-from countless.rows.home import Held, ThreadedRows
 from countless.rows.table import FlatFile
 
 # Values written at once when a file is initialised.

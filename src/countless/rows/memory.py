@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from countless.rows.backend import ThreadedRows
 from countless.rows.block import Block, cut, make_block
-from countless.rows.home import ThreadedRows
 
 
 class MemoryRows(ThreadedRows):

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless._threads import count_threads, one_library_thread
+from countless.rows.backend import Rows, threads
 from countless.rows.disk import DiskRows
-from countless.rows.home import Rows, threads
 from countless.rows.memory import MemoryRows
 from countless.rows.survey import survey
 from countless.rows.table import as_flat_file, is_dask, scratch_folder

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
+from countless.rows.backend import Rows
 from countless.rows.block import Block, cut
 from countless.rows.frame import LARGEST_SUM, Frame, Summary, power_of_two, step_for
-from countless.rows.home import Rows
 from countless.rows.inplace import FEW_ROWS, chunks
 
 # Expected size of the sample whose mean becomes the origin.

@@ -15,7 +15,7 @@ from countless.hard.micro import micro_clusters
 from countless.kernels.bhc import walk_down
 from countless.models.protocol import BoundModel
 from countless.rows import open_rows
-from countless.rows.home import threads
+from countless.rows.backend import threads
 from countless.tree.bhc_learn import Fit
 from countless.tree.bhc_tree import Leaves, cut
 

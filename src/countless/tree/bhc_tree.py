@@ -17,7 +17,7 @@ from scipy.special import betaln, gammaln, log_expit
 
 from countless.kernels import bhc as kernels
 from countless.models.protocol import BoundModel
-from countless.rows.home import threads
+from countless.rows.backend import threads
 
 # Number of pairs in one task of a thread.
 TASK_PAIRS = 2**16

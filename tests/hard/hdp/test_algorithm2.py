@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from countless import HDPMeans
 from countless.hard.hdp import algorithm2 as hdp_algorithm2
-from countless.rows import home
+from countless.rows import backend
 
 
 def serial_loop(X, group, local_penalty, global_penalty, max_iter=300):
@@ -110,7 +110,7 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     X, group = draw(7, 900, 2, 40)
     models = []
     for n_jobs in (1, 3):
-        monkeypatch.setattr(home, "LARGEST_BLOCK", 64)
+        monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
         monkeypatch.setattr(hdp_algorithm2, "MEASURED_VALUES", 256)
         monkeypatch.setattr(hdp_algorithm2, "ROOM", 1)  # tables have to grow
         models.append(HDPMeans(0.5, 0.8, refine=False, n_jobs=n_jobs).fit(X, groups=group))

@@ -15,10 +15,10 @@ import numpy as np
 
 from countless._compat import report_passes, with_callbacks
 from countless.bayes.chains import Schedule, run_chains
-from countless.bayes.crosscat import questions
-from countless.bayes.crosscat.asked import Asked
+from countless.bayes.crosscat import predictive
 from countless.bayes.crosscat.chain import CrossCatChain, Draw
 from countless.bayes.crosscat.posterior import CrossCatPosterior
+from countless.bayes.crosscat.queries import Asked
 from countless.bayes.crosscat.saved import Answers
 from countless.bayes.crosscat.table import column_places, holds_truth_values, read_table
 from countless.bayes.sampled import as_prior, schedule_of
@@ -193,7 +193,7 @@ class CrossCat(Asked):
             self._model,
             self.column_names_,
             np.array([holds_truth_values(cells) for cells in self._table.cells]),
-            questions.table_of(self._model, self._rows, best.hyper, [view]),
+            predictive.table_of(self._model, self._rows, best.hyper, [view]),
             [],
             self.posterior_.dependence(),
         )

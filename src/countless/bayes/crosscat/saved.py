@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from countless.bayes.crosscat.cells import SomeColumns
-from countless.bayes.crosscat.questions import DrawnTable, DrawnView
+from countless.bayes.crosscat.predictive import DrawnTable, DrawnView
 from countless.bayes.crosscat.table import Table, names_array
 from countless.kernels.models_cells_marginals import COUNT, FIXED, NUMBER
 from countless.models import (

@@ -16,9 +16,9 @@ from countless.kernels.hdp import measure
 from countless.kernels.hdp_moves import halve_rows, sum_rows
 from countless.kernels.rows import Dense, Points
 from countless.rows import open_rows
+from countless.rows.backend import ThreadedRows
 from countless.rows.block import Block
 from countless.rows.frame import Sums
-from countless.rows.home import ThreadedRows
 from countless.rows.table import FlatFile, scratch_folder, sorted_copy
 
 # Passes of 2-means inside each cluster of a short table; later ones change little.

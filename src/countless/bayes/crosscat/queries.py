@@ -10,7 +10,7 @@ from sklearn.base import ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from countless._memory import state_memory
-from countless.bayes.crosscat import questions
+from countless.bayes.crosscat import predictive
 from countless.bayes.crosscat.posterior import CrossCatPosterior
 from countless.bayes.crosscat.saved import Answers
 from countless.bayes.crosscat.table import Table, column_places, like, one_row, read_table
@@ -88,7 +88,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             places = column_places(self.column_names_, columns)
         what = f"the similarity of {len(asked):,} rows"
         state_memory(what, 8 * len(asked) ** 2, "ask for some rows")
-        return questions.similarity(averaged(self.posterior_.every()), asked, asked, places)
+        return predictive.similarity(averaged(self.posterior_.every()), asked, asked, places)
 
     def impute(self, X=None):
         """Impute the missing values of a table by posterior predictive estimates.
@@ -115,7 +115,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         gaps = np.isnan(rows)
         uncertainty = np.full(rows.shape, np.nan)
         columns = list(table.cells)
-        for j, guess in questions.guess_cells(tables, rows, gaps, fitted=fitted).items():
+        for j, guess in predictive.guess_cells(tables, rows, gaps, fitted=fitted).items():
             uncertainty[gaps[:, j], j] = guess.uncertainty
             columns[j] = self._answers.filled(table.cells[j], j, gaps[:, j], guess.value)
         return Imputation(like(X, table.columns, columns), uncertainty)
@@ -139,7 +139,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
         row = self._answers.model.rows(one_row(self.column_names_, given or {}))
-        drawn = questions.draw_rows(tables, row, int(n_samples), as_generator(random_state))
+        drawn = predictive.draw_rows(tables, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
         columns = [
             self._answers.filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])
@@ -170,7 +170,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
 
         The density is the mean over up to 32 draws; missing values are integrated out.
         """
-        return questions.log_densities(self._tables(), self._rows_of(X))
+        return predictive.log_densities(self._tables(), self._rows_of(X))
 
     def score(self, X, y=None):
         """Return the mean log density of the rows of X."""
@@ -187,7 +187,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             row.
         """
         self._check_has_rows()
-        found = questions.surprises(self._tables(), self._rows)
+        found = predictive.surprises(self._tables(), self._rows)
         seen = ~np.isnan(found)
         usual = np.where(seen, found, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
         return found - usual
@@ -235,13 +235,13 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         if not hasattr(self, "posterior_"):
             raise ValueError("a model loaded from a file has no rows of its own: give X, or fit")
 
-    def _tables(self) -> list[questions.DrawnTable]:
+    def _tables(self) -> list[predictive.DrawnTable]:
         """Return the draws that queries average over; their statistics are computed once."""
         check_is_fitted(self, "n_clusters_")
         if not self._answers.tables:
             draws = averaged(self.posterior_.every())
             self._answers.tables.extend(
-                questions.drawn_table(self._model, self._rows, draw) for draw in draws
+                predictive.drawn_table(self._model, self._rows, draw) for draw in draws
             )
         return self._answers.tables
 

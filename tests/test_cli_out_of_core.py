@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from countless.cli import main
 from countless.io.model_file import load_model
-from countless.io.parts import open_source
+from countless.io.sources import open_source
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -41,9 +41,9 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Read few rows at a time, so that a table of some hundred rows comes in blocks."""
-    monkeypatch.setattr("countless.io.parts.BATCH_ROWS", 64)
-    monkeypatch.setattr("countless.io.parts.PART_VALUES", 400)
-    monkeypatch.setattr("countless.cli.far.BATCH_ROWS", 50)
+    monkeypatch.setattr("countless.io.sources.BATCH_ROWS", 64)
+    monkeypatch.setattr("countless.io.sources.PART_VALUES", 400)
+    monkeypatch.setattr("countless.cli.out_of_core.BATCH_ROWS", 50)
 
 
 def rows(n=501, seed=3):
@@ -157,7 +157,7 @@ def test_a_plain_array_is_not_copied(run, tmp_path, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("the array was copied")
 
-    monkeypatch.setattr("countless.cli.far._spool", refuse)
+    monkeypatch.setattr("countless.cli.out_of_core._spool", refuse)
     run("fit", "t.npy", "--out-of-core", "--out", "far")
     with pytest.raises(AssertionError, match="was copied"):
         run("fit", "t.npy", "--out-of-core", "--scale", "--out", "other")
@@ -371,8 +371,8 @@ def test_a_local_cluster_of_processes(run, tmp_path):
 
 
 def test_wide_rows_are_read_fewer_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("countless.io.parts.BATCH_VALUES", 90)
-    monkeypatch.setattr("countless.io.parts.BATCH_BYTES", 500)
+    monkeypatch.setattr("countless.io.sources.BATCH_VALUES", 90)
+    monkeypatch.setattr("countless.io.sources.BATCH_BYTES", 500)
     write_tables(tmp_path)
     for name, most in (("t.npy", 30), ("t.parquet", 30), ("t.csv", 9)):
         sizes = [table.n_rows for _, table in open_source(str(tmp_path / name)).tables()]

@@ -18,15 +18,15 @@ import numpy as np
 
 from ..io.columns import Roles
 from ..io.errors import InputError
-from ..io.parts import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
 from ..io.plan import ColumnReport
 from ..io.prepare import NumericStep, Preparation
+from ..io.sources import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
 from ..io.survey import Survey, prepared_blocks, survey_source
 from ..io.write import label_lines, labels_header
 from ..report.summary import ClusterSummary, Visit, summarize_clusters
 from ..rows.table import FlatFile, scratch_folder
+from .console import Screen
 from .data import Cells, cell_text, in_table_terms, show_columns
-from .screen import Screen
 
 if TYPE_CHECKING:
     from .dask import Cluster

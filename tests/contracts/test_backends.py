@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from countless import DPMeans, farthest_first_penalty, penalty_path
-from countless.rows import home
+from countless.rows import backend
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -103,7 +103,7 @@ class Home(NamedTuple):
 
     place: Callable
     n_jobs: int = 1
-    block_rows: int = home.LARGEST_BLOCK
+    block_rows: int = backend.LARGEST_BLOCK
     cluster: str | None = None  # the fixture of a Dask cluster
     chunk_values: int = 2**18  # the fewest in a chunk there
 
@@ -112,7 +112,7 @@ class Home(NamedTuple):
         return "dask" in self.place.__name__
 
 
-HOMES = {
+BACKENDS = {
     "memory, 3 threads": Home(memory, 3, 128),
     "memory, blocks of 64": Home(memory, 1, 64),
     "memory map": Home(memory_map, 3, 64),
@@ -127,8 +127,8 @@ HOMES = {
     "Dask frame, 2 processes": Home(dask_frame, cluster="processes", chunk_values=300),
     "Dask array, in process": Home(small_dask_array, 3, cluster="in_process", chunk_values=220),
 }
-LOCAL = [name for name, each in HOMES.items() if each.cluster is None]
-CLUSTERS = [name for name in HOMES if name not in LOCAL]
+LOCAL = [name for name, each in BACKENDS.items() if each.cluster is None]
+CLUSTERS = [name for name in BACKENDS if name not in LOCAL]
 
 
 @pytest.fixture(scope="module")
@@ -151,11 +151,11 @@ def in_process():
 
 @pytest.fixture
 def at(request, tmp_path, monkeypatch):
-    """Give a function that brings rows to a home and asks a case there."""
+    """Give a function that brings rows to a backend and asks a case there."""
     with ExitStack() as stack:
 
         def ask(case: "Case", where: Home) -> dict[str, Any]:
-            monkeypatch.setattr(home, "LARGEST_BLOCK", where.block_rows)
+            monkeypatch.setattr(backend, "LARGEST_BLOCK", where.block_rows)
             if where.cluster is not None:
                 monkeypatch.setattr("countless.rows.cluster.FEWEST_VALUES", where.chunk_values)
                 cluster = request.getfixturevalue(where.cluster)
@@ -267,7 +267,7 @@ def check(name: str, where: Home, answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize("where", LOCAL)
 @pytest.mark.parametrize("name", CASES)
 def test_same_bits_on_one_machine(name, where, at):
-    check(name, HOMES[where], at(CASES[name], HOMES[where]))
+    check(name, BACKENDS[where], at(CASES[name], BACKENDS[where]))
 
 
 # A step on a cluster takes its time: cases of very many steps stay on one machine, and the others
@@ -285,7 +285,7 @@ ON_CLUSTERS = [
 
 @pytest.mark.parametrize(("name", "where"), ON_CLUSTERS)
 def test_same_bits_on_a_cluster(name, where, at):
-    check(name, HOMES[where], at(CASES[name], HOMES[where]))
+    check(name, BACKENDS[where], at(CASES[name], BACKENDS[where]))
 
 
 def test_cases_have_something_to_differ_in():

@@ -12,7 +12,7 @@ from ..io.errors import InputError
 from ..io.plan import ColumnReport
 from ..io.table import Numbers, Table
 from .data import Data, in_table_terms
-from .far import FarData
+from .out_of_core import FarData
 from .registry import METHODS
 
 ANY_COLUMNS = ("mixed", "hamming")  # metrics of unprocessed cells that ignore missing values
