@@ -73,21 +73,21 @@ def all_moves(chain):
 
 def columns_that_leave(chain):
     chain.views = [
-        move_rows(chain.cells, view, chain.believed_rows, chain.random, 0) for view in chain.views
+        move_rows(chain.cells, view, chain.given_row_prior, chain.random, 0) for view in chain.views
     ]
     for j in range(chain.cells.n_columns):
         chain.views = leave_or_return(
-            chain.cells, chain.views, j, chain.believed_rows, chain.column_tables, chain.random
+            chain.cells, chain.views, j, chain.given_row_prior, chain.column_tables, chain.random
         )
 
 
 def views_that_split(chain, split_or_merge=split_or_merge_views):
     chain.views = [
-        move_rows(chain.cells, view, chain.believed_rows, chain.random, 0) for view in chain.views
+        move_rows(chain.cells, view, chain.given_row_prior, chain.random, 0) for view in chain.views
     ]
     chain.views = move_among_views(chain.cells, chain.views, chain.column_tables, chain.random)
     chain.views = split_or_merge(
-        chain.cells, chain.views, chain.believed_rows, chain.column_tables, chain.random
+        chain.cells, chain.views, chain.given_row_prior, chain.column_tables, chain.random
     )
 
 
@@ -186,8 +186,8 @@ def test_hyperparameters_and_concentrations_pass_geweke():
     n_rows, random = 4, np.random.default_rng(5)
     start = np.array([[0.0, 1, 2], [1.0, 0, 0], [0.5, 1, 1], [-1.0, 0, 4]])
     model = Columns(["number", "binary", "count"]).bind(start)
-    believed = DirichletProcess(Gamma(2.0, 2.0))
-    chain = CrossCatChain(model, model.rows(start), believed, believed, random)
+    given_prior = DirichletProcess(Gamma(2.0, 2.0))
+    chain = CrossCatChain(model, model.rows(start), given_prior, given_prior, random)
     chain.sweep()
 
     def facts():

@@ -11,8 +11,8 @@ from scipy.integrate import dblquad, quad
 from countless._labels import number_by_appearance
 from countless.bayes.hdp_chain import EARLY_SWEEPS, SharedChain
 from countless.bayes.hdp_seating import (
-    Believed,
     Concentrations,
+    PriorSpec,
     Seating,
     assign_rows,
     count_cells,
@@ -77,11 +77,11 @@ def exact_posterior():
     return posterior(franchise(GROUP, 1.5, 0.7), MODEL, ROWS)
 
 
-def new_chain(model, believed, rows, group):
+def new_chain(model, given_prior, rows, group):
     """Return a chain from one cluster; the free hyperparameters of its model stay."""
     labels = np.zeros(len(rows), int)
     random = np.random.default_rng(0)
-    return SharedChain(model, believed, rows, group, labels, random, sample_hyper=False)
+    return SharedChain(model, given_prior, rows, group, labels, random, sample_hyper=False)
 
 
 def total_variation(exact, chain, n_draws, *moves):
@@ -99,14 +99,14 @@ def total_variation(exact, chain, n_draws, *moves):
 def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
     exact = exact_posterior()
     assert len(exact) == 203
-    chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
+    chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_shared) < 0.03
 
 
 @pytest.mark.slow
 def test_splits_and_merges_alone_follow_the_enumerated_posterior():
     exact = exact_posterior()
-    chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
+    chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     split_and_merge = partial(chain.split_and_merge, 2)
     assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_shared) < 0.03
 
@@ -114,7 +114,7 @@ def test_splits_and_merges_alone_follow_the_enumerated_posterior():
 @pytest.mark.slow
 def test_local_clusters_moved_follow_the_enumerated_posterior():
     exact = exact_posterior()
-    chain = new_chain(MODEL, Believed(1.5, 0.7), ROWS, GROUP)
+    chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     move_local_clusters = partial(chain.move_local_clusters, 4)
     moves = chain.assign_rows, move_local_clusters, chain.draw_shared
     assert total_variation(exact, chain, 4000, *moves) < 0.03
@@ -146,7 +146,7 @@ def test_columns_of_three_groups_follow_the_enumerated_posterior():
     model = Categorical(0.1).bind(table)
     rows = model.rows(table)
     exact = posterior(franchise(group.tolist(), 0.8, 1.2), model, rows)
-    chain = new_chain(model, Believed(0.8, 1.2), rows, group)
+    chain = new_chain(model, PriorSpec(0.8, 1.2), rows, group)
     moves = chain.assign_rows, partial(chain.split_and_merge, 1), chain.draw_shared
     assert total_variation(exact, chain, 3000, *moves) < 0.03
 
@@ -159,7 +159,7 @@ def test_one_group_that_shares_nothing_is_a_dirichlet_process():
     }
     assert sum(prior.values()) == pytest.approx(1)
     exact = posterior(prior, MODEL, ROWS[:5])
-    chain = new_chain(MODEL, Believed(1.0, 1e9), ROWS[:5], np.zeros(5, int))
+    chain = new_chain(MODEL, PriorSpec(1.0, 1e9), ROWS[:5], np.zeros(5, int))
     assert total_variation(exact, chain, 4000, chain.assign_rows, chain.draw_shared) < 0.03
 
 
@@ -205,7 +205,7 @@ def draw_seating(group, at, rng):
 
 
 # What is drawn from the prior and then moved must still have the prior as its law.
-PRIOR = Believed(Gamma(2.0, 1.0), Gamma(1.5, 0.5))
+PRIOR = PriorSpec(Gamma(2.0, 1.0), Gamma(1.5, 0.5))
 LAWS = {"alpha": stats.gamma(2.0), "gamma": stats.gamma(1.5, scale=2.0)}
 TWO_GROUPS = np.repeat([0, 1], 6)
 

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import HDPMixture
 from countless.bayes.hdp_predict import mean_shares, shares
-from countless.bayes.hdp_seating import Believed, Concentrations, Seating
+from countless.bayes.hdp_seating import Concentrations, PriorSpec, Seating
 from countless.io.errors import InputError
 from countless.io.model_file import load_model, save_model
 from countless.models import Gaussian
@@ -111,8 +111,8 @@ def test_shares_of_groups():
     np.testing.assert_allclose(shares(counts, weights, 2.0), expected)
     # One group whose rows are all at one cluster: the weights are Beta(m, gamma) given m tables.
     seating = Seating(np.zeros(1), np.array([[1]]), np.array([0.5, 0.5]), np.zeros((1, 1)))
-    believed = Believed(1e-9, 3.0)
-    found = mean_shares(seating, believed, Concentrations(1e-9, 3.0), np.random.default_rng(0))
+    given_prior = PriorSpec(1e-9, 3.0)
+    found = mean_shares(seating, given_prior, Concentrations(1e-9, 3.0), np.random.default_rng(0))
     np.testing.assert_allclose(found[0], [1, 0], atol=1e-6)
     np.testing.assert_allclose(found[1], [0.25, 0.75], atol=0.1)
 

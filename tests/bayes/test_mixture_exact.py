@@ -297,11 +297,11 @@ def test_uncollapsed_sweeps_follow_the_enumerated_posterior():
 @pytest.mark.slow
 def test_parameters_that_are_drawn_are_integrated_out():
     """A concentration and a variance: partitions follow the mean over all of them."""
-    believed = DirichletProcess(Gamma(2.0, 2.0))
+    given_prior = DirichletProcess(Gamma(2.0, 2.0))
     model = FixedGaussian(InverseGamma(3.0, 1.0), 4.0, 1.0).bind(NUMBERS)
     rows = model.rows(NUMBERS)
     random = np.random.default_rng(1)
-    chain = PartitionChain(model, believed, rows, np.zeros(6, int), random, split_merge=False)
+    chain = PartitionChain(model, given_prior, rows, np.zeros(6, int), random, split_merge=False)
     draws = []
     for _ in range(1200):
         chain.sweep()
@@ -314,7 +314,7 @@ def test_parameters_that_are_drawn_are_integrated_out():
     exact = np.zeros(len(PARTITIONS))
     for _ in range(500):
         marginals = model.with_hyper(model.hyper.draw(random)).log_marginal(statistics)
-        prior = believed.draw_parameters(random)
+        prior = given_prior.draw_parameters(random)
         weights = {one: prior.log_prob(sizes=one) for one in set(sizes)}
         of_rows = np.append(0.0, marginals)[inside].sum(axis=1)
         exact += np.exp(of_rows + [weights[one] for one in sizes])
@@ -324,11 +324,11 @@ def test_parameters_that_are_drawn_are_integrated_out():
 @pytest.mark.slow
 def test_getting_it_right():
     """Rows drawn in turn with everything else leave the prior as it is (Geweke 2004)."""
-    believed = DirichletProcess(Gamma(3.0, 2.0))
+    given_prior = DirichletProcess(Gamma(3.0, 2.0))
     model = FixedGaussian(InverseGamma(4.0, 2.0), 3.0, 0.0).bind(NUMBERS[:, :1])
     random = np.random.default_rng(3)
     rows = model.rows(NUMBERS[:, :1])
-    chain = PartitionChain(model, believed, rows, np.zeros(6, int), random)
+    chain = PartitionChain(model, given_prior, rows, np.zeros(6, int), random)
     kept = []
     for _ in range(1200):
         labels = chain.partition.labels
@@ -342,6 +342,6 @@ def test_getting_it_right():
     assert stats.kstest(alpha, stats.gamma(3.0, scale=0.5).cdf).pvalue > 1e-4
     assert stats.kstest(variance, stats.invgamma(4.0, scale=2.0).cdf).pvalue > 1e-4
     expected = np.mean(
-        [believed.draw_parameters(random).expected_n_clusters(6) for _ in range(2000)]
+        [given_prior.draw_parameters(random).expected_n_clusters(6) for _ in range(2000)]
     )
     assert n_clusters.mean() == pytest.approx(expected, abs=0.25)

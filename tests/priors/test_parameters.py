@@ -37,20 +37,23 @@ def sizes_of(labels):
 
 
 @pytest.mark.parametrize(
-    "believed", [Gamma(), Gamma(0.3, 4.0), Gamma(7.0, 0.5), Beta(), Beta(0.4, 3.0)], ids=repr
+    "hyperprior", [Gamma(), Gamma(0.3, 4.0), Gamma(7.0, 0.5), Beta(), Beta(0.4, 3.0)], ids=repr
 )
-def test_densities_and_draws_against_scipy(believed):
-    law = LAWS[type(believed)](believed)
+def test_densities_and_draws_against_scipy(hyperprior):
+    law = LAWS[type(hyperprior)](hyperprior)
     for value in law.ppf([0.01, 0.2, 0.5, 0.9, 0.999]):
-        assert believed.log_density(value) == pytest.approx(law.logpdf(value))
-        place = believed.to_line(value)
-        back, log_slope = believed.from_line(place)
+        assert hyperprior.log_density(value) == pytest.approx(law.logpdf(value))
+        place = hyperprior.to_line(value)
+        back, log_slope = hyperprior.from_line(place)
         assert back == pytest.approx(value)
         step = 1e-6
-        ahead, behind = believed.from_line(place + step)[0], believed.from_line(place - step)[0]
+        ahead, behind = (
+            hyperprior.from_line(place + step)[0],
+            hyperprior.from_line(place - step)[0],
+        )
         assert np.exp(log_slope) == pytest.approx((ahead - behind) / (2 * step), rel=1e-5)
     random = np.random.default_rng(0)
-    draws = [believed.draw(random) for _ in range(2_000)]
+    draws = [hyperprior.draw(random) for _ in range(2_000)]
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
 
@@ -98,7 +101,7 @@ def test_alpha_follows_its_integrated_posterior(sizes):
 
 
 def test_groups_that_share_a_concentration_share_its_posterior():
-    n_clusters, n_rows, believed = 9, [30, 5, 80], Gamma(2.0, 1.0)
+    n_clusters, n_rows, hyperprior = 9, [30, 5, 80], Gamma(2.0, 1.0)
 
     def posterior(alpha):
         each = [stats.gamma.logpdf(alpha, 2.0)]
@@ -109,7 +112,7 @@ def test_groups_that_share_a_concentration_share_its_posterior():
     total, mean = quad(posterior, 0, 30)[0], quad(lambda a: a * posterior(a), 0, 30)[0]
     random, alpha, chain = np.random.default_rng(0), 1.0, []
     for _ in range(8_000):
-        alpha = draw_concentration(alpha, believed, n_clusters, n_rows, random)
+        alpha = draw_concentration(alpha, hyperprior, n_clusters, n_rows, random)
         chain.append(alpha)
     assert np.mean(chain[100:]) == pytest.approx(mean / total, rel=0.03)
 
@@ -128,8 +131,8 @@ def test_steps_leave_the_joint_law_as_it_is(prior):
             end = prior.update_parameters(end, sizes, random)
         before.append(start)
         after.append((end, len(sizes)))
-    for name, believed in prior.believed.items():
-        law = LAWS[type(believed)](believed)
+    for name, hyperprior in prior.hyperpriors.items():
+        law = LAWS[type(hyperprior)](hyperprior)
         values = np.array([getattr(end, name) for end, _ in after])
         assert stats.kstest(values, law.cdf).pvalue > 1e-3
         starts = np.array([getattr(start, name) for start in before])
@@ -159,12 +162,12 @@ def test_getting_it_right(prior):
             labels[row] = kept[to] if to < len(kept) else len(others)
             labels = np.unique(labels, return_inverse=True)[1]
         current = prior.update_parameters(current, sizes_of(labels), random)
-        visited.append([labels.max() + 1, *(getattr(current, name) for name in prior.believed)])
+        visited.append([labels.max() + 1, *(getattr(current, name) for name in prior.hyperpriors)])
     forward = []
     for _ in range(2_500):
         drawn = prior.draw_parameters(random)
         n_clusters = drawn.sample(n_rows, random).max() + 1
-        forward.append([n_clusters, *(getattr(drawn, name) for name in prior.believed)])
+        forward.append([n_clusters, *(getattr(drawn, name) for name in prior.hyperpriors)])
     chain, fresh = np.array(visited), np.array(forward)
     for g in (lambda x: x, lambda x: x**2, lambda x: x[:, :1] * x[:, -1:]):
         batches = g(chain).reshape(50, 50, -1).mean(axis=1)
@@ -175,7 +178,7 @@ def test_getting_it_right(prior):
 def test_parameters_and_their_density():
     prior = PitmanYor(Gamma(2.0, 1.0), Beta(2.0, 3.0))
     drawn = prior.draw_parameters(0)
-    assert drawn.believed == {}
+    assert drawn.hyperpriors == {}
     assert drawn.draw_parameters() is drawn
     expected = stats.gamma.logpdf(drawn.alpha, 2.0) + stats.beta.logpdf(drawn.discount, 2, 3)
     assert prior.log_prob_parameters(drawn) == pytest.approx(expected)
@@ -199,7 +202,7 @@ def test_unknown_parameters_are_drawn_before_a_sample():
 
 @every_unknown
 def test_unknown_parameters_have_no_probability(prior):
-    name = next(iter(prior.believed))
+    name = next(iter(prior.hyperpriors))
     for ask in (lambda: prior.log_prob([0, 1]), lambda: prior.tables(3)):
         with pytest.raises(ValueError, match=f"{name} is .*, not a number: call draw_parameters"):
             ask()

@@ -99,9 +99,9 @@ def collapsed_sweep(
     sizes, statistics = partition.sizes, partition.statistics
     visit, weights = 0, (tables.join, tables.open)
     while visit < len(order):
-        room = 2 * len(sizes) + 6
-        clusters = model.clusters(room, statistics)
-        sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
+        capacity = 2 * len(sizes) + 6
+        clusters = model.clusters(capacity, statistics)
+        sizes = np.concatenate([sizes, np.zeros(capacity - len(sizes), dtype=np.int64)])
         visit, _, _ = sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, *weights, random, odds
         )

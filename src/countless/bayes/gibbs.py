@@ -80,7 +80,7 @@ class PartitionChain:
         sample_hyper: bool = True,
         n_forgotten: int = 0,
     ) -> None:
-        self.model, self.believed, self.rows, self.random = model, prior, rows, random
+        self.model, self.given_prior, self.rows, self.random = model, prior, rows, random
         self._n_settling = min(SETTLING, n_forgotten)
         self._sweep, self._split_merge = SWEEPS[sampler], split_merge
         self._n_tries = max(FEWEST_TRIES, min(MOST_TRIES, NUMBERS_TRIED // model.width))
@@ -105,9 +105,9 @@ class PartitionChain:
     def sweep(self) -> None:
         """Update the partition, the parameters of its prior, and the model's hyperparameters."""
         self.move_partition()
-        if self.believed.believed:
+        if self.given_prior.hyperpriors:
             sizes = self.partition.sizes
-            self._set_prior(self.believed.update_parameters(self.prior, sizes, self.random))
+            self._set_prior(self.given_prior.update_parameters(self.prior, sizes, self.random))
         if len(self._free):
             self.move_hyper()
 
@@ -133,7 +133,7 @@ class PartitionChain:
 
         The normalizing constant of a prior without sampled parameters may be omitted.
         """
-        return log_joint(self.model, self.believed, self.prior, self.partition)
+        return log_joint(self.model, self.given_prior, self.prior, self.partition)
 
     def record(self) -> Draw:
         """Return the present state as a draw."""

@@ -24,7 +24,7 @@ from countless.bayes.hdp_predict import (
     shared_mixture,
     shares,
 )
-from countless.bayes.hdp_seating import Believed, Seating, count_cells, seating_of
+from countless.bayes.hdp_seating import PriorSpec, Seating, count_cells, seating_of
 from countless.bayes.predictive import Mixture, draw_rows, log_densities, normalised
 from countless.bayes.sampled import SampledMixture, averaged, chains_agree, posterior_of
 from countless.bayes.start import first_labels
@@ -183,7 +183,7 @@ class HDPMixture(SampledMixture):
         -------
         self
         """
-        schedule, believed = self._check_parameters()
+        schedule, given_prior = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
         check_enough_rows(model, table)
@@ -193,9 +193,9 @@ class HDPMixture(SampledMixture):
         grouped = check_groups(groups, len(rows))
         random = as_generator(self.random_state)
         with report_passes(self, X) as on_pass:
-            draws = self._draw(bound, believed, rows, grouped, schedule, random, on_pass)
+            draws = self._draw(bound, given_prior, rows, grouped, schedule, random, on_pass)
         same = equal_rows(np.column_stack([given, grouped.number]))
-        self._store(bound, believed, rows, same, grouped, draws, random)
+        self._store(bound, given_prior, rows, same, grouped, draws, random)
         return self
 
     def fit_predict(self, X, y=None, groups=None):
@@ -262,13 +262,13 @@ class HDPMixture(SampledMixture):
         drawn = draw_rows(self.model_, mixtures, n_samples, as_generator(random_state))
         return self.model_.table(drawn)
 
-    def _check_parameters(self) -> tuple[Schedule, Believed]:
+    def _check_parameters(self) -> tuple[Schedule, PriorSpec]:
         for name in ("alpha", "gamma"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Gamma):
                 check_positive(name, value)
-        believed = Believed(*(Gamma() if v is None else v for v in (self.alpha, self.gamma)))
-        return self._check_schedule(may_be_auto=True), believed
+        given_prior = PriorSpec(*(Gamma() if v is None else v for v in (self.alpha, self.gamma)))
+        return self._check_schedule(may_be_auto=True), given_prior
 
     def _first_labels(self, rows: np.ndarray, groups: Groups, seed: int) -> np.ndarray:
         """Return the initial labels of the chains."""
@@ -286,7 +286,7 @@ class HDPMixture(SampledMixture):
     def _draw(
         self,
         bound: BoundModel,
-        believed: Believed,
+        given_prior: PriorSpec,
         rows: np.ndarray,
         groups: Groups,
         schedule: Schedule,
@@ -298,7 +298,7 @@ class HDPMixture(SampledMixture):
         chains = [
             SharedChain(
                 bound,
-                believed,
+                given_prior,
                 rows,
                 groups.number,
                 labels,
@@ -316,7 +316,7 @@ class HDPMixture(SampledMixture):
     def _store(
         self,
         bound: BoundModel,
-        believed: Believed,
+        given_prior: PriorSpec,
         rows: np.ndarray,
         same: np.ndarray,
         groups: Groups,
@@ -330,7 +330,7 @@ class HDPMixture(SampledMixture):
         best = max(every, key=lambda draw: draw.log_joint)
         model = bound.with_hyper(best.hyper)
         seating = seating_of(model, rows, groups.number, self.labels_, groups.n_groups)
-        share = mean_shares(seating, believed, best.at, random)
+        share = mean_shares(seating, given_prior, best.at, random)
         estimate = shared_mixture(seating.statistics, share, best.hyper)
         drawn = [_mixture(model, rows, groups, draw) for draw in averaged(every)]
         self._store_mixtures(model, [estimate, *drawn])

@@ -9,8 +9,8 @@ import numpy as np
 
 from countless.bayes.gibbs import SWEEPS_BEFORE_REFRESH, move_hyper
 from countless.bayes.hdp_seating import (
-    Believed,
     Concentrations,
+    PriorSpec,
     assign_rows,
     draw_shared,
     log_seating,
@@ -44,7 +44,7 @@ class SharedChain:
     ----------
     model : BoundModel
         Component model of a cluster.
-    believed : Believed
+    given_prior : PriorSpec
         Both concentrations; those given as priors are sampled, too.
     rows : ndarray of shape (n_rows, n_features)
         As returned by ``model.rows``.
@@ -63,7 +63,7 @@ class SharedChain:
     def __init__(
         self,
         model: BoundModel,
-        believed: Believed,
+        given_prior: PriorSpec,
         rows: np.ndarray,
         group: np.ndarray,
         labels: np.ndarray,
@@ -72,12 +72,12 @@ class SharedChain:
         split_merge: bool = True,
         sample_hyper: bool = True,
     ) -> None:
-        self.model, self.believed, self.rows, self.random = model, believed, rows, random
+        self.model, self.given_prior, self.rows, self.random = model, given_prior, rows, random
         self.group = np.ascontiguousarray(group, dtype=np.int32)
         self._split_merge, self.n_swept = split_merge, 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self.seating = seating_of(model, rows, self.group, labels, int(group.max()) + 1)
-        self.at = believed.draw(random)
+        self.at = given_prior.draw(random)
         self.draw_shared()
 
     @property
@@ -120,7 +120,7 @@ class SharedChain:
 
     def draw_shared(self) -> None:
         """Draw the weights of clusters and both concentrations."""
-        self.seating, self.at = draw_shared(self.seating, self.believed, self.at, self.random)
+        self.seating, self.at = draw_shared(self.seating, self.given_prior, self.at, self.random)
 
     def move_hyper(self) -> None:
         """Sample some hyperparameters of the model, given the clusters."""
@@ -133,7 +133,7 @@ class SharedChain:
         """
         total = float(self.model.log_marginal(self.seating.statistics).sum())
         total += np.log(self.seating.weights).sum()
-        total += log_seating(self.seating, self.at) + self.believed.log_density(self.at)
+        total += log_seating(self.seating, self.at) + self.given_prior.log_density(self.at)
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 
     def record(self) -> SharedDraw:

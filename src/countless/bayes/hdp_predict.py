@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from countless.bayes.hdp_seating import Believed, Concentrations, Seating, draw_shared
+from countless.bayes.hdp_seating import Concentrations, PriorSpec, Seating, draw_shared
 from countless.bayes.predictive import BLOCK, Mixture, log_weighted
 from countless.models import BoundModel
 
@@ -30,12 +30,12 @@ def shares(counts: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def mean_shares(
-    seating: Seating, believed: Believed, at: Concentrations, random: np.random.Generator
+    seating: Seating, given_prior: PriorSpec, at: Concentrations, random: np.random.Generator
 ) -> np.ndarray:
     """Return the expected `shares` given the clusters of rows, over weights and concentrations."""
     total = np.zeros((len(seating.counts) + 1, seating.n_clusters + 1))
     for step in range(2 * N_WEIGHTS):
-        seating, at = draw_shared(seating, believed, at, random)
+        seating, at = draw_shared(seating, given_prior, at, random)
         if step >= N_WEIGHTS:
             total += shares(seating.counts, seating.weights, at.alpha)
     return total / N_WEIGHTS

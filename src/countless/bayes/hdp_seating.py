@@ -56,7 +56,7 @@ class Concentrations(NamedTuple):
     gamma: float
 
 
-class Believed(NamedTuple):
+class PriorSpec(NamedTuple):
     """Prior specification: each concentration as a number or as its gamma prior."""
 
     alpha: float | Gamma
@@ -166,17 +166,17 @@ def _without_empty(seating: Seating) -> Seating:
 
 
 def draw_shared(
-    seating: Seating, believed: Believed, at: Concentrations, random: np.random.Generator
+    seating: Seating, given_prior: PriorSpec, at: Concentrations, random: np.random.Generator
 ) -> tuple[Seating, Concentrations]:
     """Draw the weights of clusters and both concentrations, given the clusters of rows."""
     tables = np.empty(seating.n_clusters, dtype=np.int64)
     draw_tables(seating.counts, at.alpha * seating.weights[:-1], random, tables)
     n_tables, (alpha, gamma) = int(tables.sum()), at
-    if isinstance(believed.gamma, Gamma):
-        gamma = draw_concentration(gamma, believed.gamma, seating.n_clusters, n_tables, random)
-    if isinstance(believed.alpha, Gamma):
+    if isinstance(given_prior.gamma, Gamma):
+        gamma = draw_concentration(gamma, given_prior.gamma, seating.n_clusters, n_tables, random)
+    if isinstance(given_prior.alpha, Gamma):
         group_sizes = seating.counts.sum(axis=1)
-        alpha = draw_concentration(alpha, believed.alpha, n_tables, group_sizes, random)
+        alpha = draw_concentration(alpha, given_prior.alpha, n_tables, group_sizes, random)
     weights = random.standard_gamma(np.append(tables, gamma))
     weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT)
     return seating._replace(weights=weights), Concentrations(alpha, gamma)

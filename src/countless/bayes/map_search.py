@@ -255,7 +255,7 @@ class _Search:
 
     def update_parameters(self) -> None:
         """Move the parameters of prior and model to their optimum given the partition."""
-        if self.given_prior.believed:
+        if self.given_prior.hyperpriors:
             sizes = self.partition.sizes
             self._set_prior(_optimal_parameters(self.given_prior, self.prior, sizes))
         if self._fits_hyper:
@@ -442,7 +442,7 @@ def _log_slopes(given: PartitionPrior, current: PartitionPrior) -> float:
     """Return the log Jacobian of transforming the prior's free parameters to the real line."""
     return sum(
         hyperprior.from_line(hyperprior.to_line(getattr(current, name)))[1]
-        for name, hyperprior in given.believed.items()
+        for name, hyperprior in given.hyperpriors.items()
     )
 
 
@@ -450,7 +450,7 @@ def _optimal_parameters(
     given: PartitionPrior, current: PartitionPrior, sizes: np.ndarray | None
 ) -> PartitionPrior:
     """Return the prior with its free parameters optimised one by one, given cluster sizes."""
-    for name, hyperprior in given.believed.items():
+    for name, hyperprior in given.hyperpriors.items():
 
         def cost(
             place: float, name: str = name, hyperprior: Any = hyperprior, held: Any = current

@@ -235,7 +235,7 @@ class DPMixture(SampledMixture):
         if first:
             model = as_model(self.model).bind(table)
             random = as_generator(self.random_state)
-            stream = start_stream(model, self._believed(), model.rows(table), random)
+            stream = start_stream(model, self._given_prior(), model.rows(table), random)
             self.n_iter_ = 0
         else:
             stream = self._stream
@@ -295,7 +295,7 @@ class DPMixture(SampledMixture):
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
         return self._check_schedule(may_be_auto=True)
 
-    def _believed(self) -> PartitionPrior:
+    def _given_prior(self) -> PartitionPrior:
         return as_prior("prior", self.prior)
 
     def _draw(
@@ -307,7 +307,7 @@ class DPMixture(SampledMixture):
         on_pass: OnPass,
     ) -> list[list[Draw]]:
         """Run the chains."""
-        prior = self._believed()
+        prior = self._given_prior()
         labels = first_labels(self.init, rows, int(random.integers(2**31)), self.n_jobs)
         chains = [
             PartitionChain(
@@ -334,7 +334,7 @@ class DPMixture(SampledMixture):
         given = None if isinstance(self.init, str) and self.init == "one" else self.init
         found = most_probable_partition(
             bound,
-            self._believed(),
+            self._given_prior(),
             rows,
             labels=None if given is None else first_labels(given, rows, 0, self.n_jobs),
             fit_hyper=bool(self.sample_hyper),
@@ -369,7 +369,9 @@ class DPMixture(SampledMixture):
             bound.with_hyper(best.hyper), [_mixture(one) for one in (estimate, *particles)]
         )
         particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
-        self._stream = Stream(self.model_, self._believed(), rows[:0], particles, len(rows), random)
+        self._stream = Stream(
+            self.model_, self._given_prior(), rows[:0], particles, len(rows), random
+        )
         if self.inference == "mcmc":
             self._judge_chains()
         elif not self.converged_:

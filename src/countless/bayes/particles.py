@@ -46,7 +46,7 @@ class Stream(NamedTuple):
     """The state of the particle filter."""
 
     model: BoundModel
-    believed: PartitionPrior  # prior specification: parameters may be distributions
+    given_prior: PartitionPrior  # prior specification: parameters may be distributions
     rows: np.ndarray  # (n_kept, n_features), the most recent ones
     particles: list[Particle]
     n_seen: int
@@ -54,20 +54,20 @@ class Stream(NamedTuple):
 
 
 def start_stream(
-    model: BoundModel, believed: PartitionPrior, rows: np.ndarray, random: np.random.Generator
+    model: BoundModel, given_prior: PartitionPrior, rows: np.ndarray, random: np.random.Generator
 ) -> Stream:
     """Return the initial state, no row seen; ``rows`` only gives the shape and type of rows."""
     nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), model.empty(0)
     particles = [
-        Particle(*nothing, believed.draw_parameters(random), model.hyper.value)
+        Particle(*nothing, given_prior.draw_parameters(random), model.hyper.value)
         for _ in range(N_PARTICLES)
     ]
-    return Stream(model, believed, rows[:0], particles, 0, random)
+    return Stream(model, given_prior, rows[:0], particles, 0, random)
 
 
 def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray]:
     """Add a batch of rows; return the stream, and their labels in its most probable particle."""
-    model, believed, kept, particles, n_seen, random = stream
+    model, given_prior, kept, particles, n_seen, random = stream
     rows = np.concatenate([kept, batch])
     unseen = np.full(len(batch), -1, dtype=np.int32)
     particles = [p._replace(labels=np.concatenate([p.labels, unseen])) for p in particles]
@@ -86,14 +86,14 @@ def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray
     first = max(0, len(rows) - N_KEPT)
     for place, particle in enumerate(particles):
         moved, _ = _visit(model, particle, rows, np.arange(first, len(rows)), random)
-        prior = believed.update_parameters(moved.prior, moved.sizes, random)
+        prior = given_prior.update_parameters(moved.prior, moved.sizes, random)
         particles[place] = moved._replace(prior=prior)
     best = max(particles, key=lambda particle: particle.log_joint(model))
     labels = best.labels[len(kept) :]
     particles = [p._replace(labels=p.labels[first:]) for p in particles]
     # The most probable particle comes first, where callers expect it.
     particles.sort(key=lambda particle: particle.statistics is not best.statistics)
-    return Stream(model, believed, rows[first:], particles, n_seen, random), labels
+    return Stream(model, given_prior, rows[first:], particles, n_seen, random), labels
 
 
 def _visit(
@@ -111,9 +111,9 @@ def _visit(
     opening = prior.log_open(np.arange(len(sizes) + len(order) + 1)) + prior.log_size(np.ones(1))
     visit, foretold = 0, 0.0
     while visit < len(order):
-        room = 2 * len(sizes) + 6
-        clusters = model.clusters(room, statistics)
-        sizes = np.concatenate([sizes, np.zeros(room - len(sizes), dtype=np.int64)])
+        capacity = 2 * len(sizes) + 6
+        clusters = model.clusters(capacity, statistics)
+        sizes = np.concatenate([sizes, np.zeros(capacity - len(sizes), dtype=np.int64)])
         visit, _, log_sum = sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random, NOTHING
         )

@@ -147,14 +147,14 @@ def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> fl
 def _spread(draws: np.ndarray, most: int) -> np.ndarray:
     """Return evenly spaced draws, at most ``most`` and at most as many as fit in TABLE_BYTES."""
     widest = int(draws.max()) + 1
-    bearable = TABLE_BYTES // (4 * widest * _room(draws.shape[1], widest))
+    bearable = TABLE_BYTES // (4 * widest * _capacity(draws.shape[1], widest))
     n_kept = min(len(draws), most, max(1, bearable))
     if n_kept == len(draws):
         return draws
     return draws[np.linspace(0, len(draws) - 1, n_kept).round().astype(np.int64)]
 
 
-def _room(n_items: int, widest: int) -> int:
+def _capacity(n_items: int, widest: int) -> int:
     """Return the largest number of clusters of an estimate, given the largest of a draw."""
     return min(n_items, 2 * widest + 8)
 
@@ -179,13 +179,13 @@ def _tables(evidence: Evidence, labels: np.ndarray | None = None) -> Tables:
     """Return the tables of a partition of the items; None: no item is assigned yet."""
     n_items, n_cells = len(evidence.weight), len(evidence.share)
     widest = int(np.diff(evidence.offsets, append=n_cells).max())
-    room = _room(n_items, widest)
+    capacity = _capacity(n_items, widest)
     if labels is not None:
-        room = max(room, int(labels.max()) + 1)
+        capacity = max(capacity, int(labels.max()) + 1)
     tables = Tables(
         np.full(n_items, -1, dtype=np.int64),
-        np.zeros(room, dtype=np.int64),
-        np.zeros((n_cells, room), dtype=np.int32),
+        np.zeros(capacity, dtype=np.int64),
+        np.zeros((n_cells, capacity), dtype=np.int32),
     )
     if labels is not None:
         _fill(evidence, tables, labels)

@@ -116,7 +116,7 @@ def _try(
 ) -> Partition:
     model, rows, tables, random = setting
     n, k = len(rows), len(partition.sizes)
-    pieces, clusters = model.pieces(rows, kernels.ROOM)
+    pieces, clusters = model.pieces(rows, kernels.CAPACITY)
     sizes, statistics = np.empty(k + n_tries, dtype=np.int64), model.empty(k + n_tries)
     sizes[:k], statistics[:k] = partition.sizes, partition.statistics
     state = kernels.State(

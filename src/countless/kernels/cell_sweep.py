@@ -93,30 +93,30 @@ def sweep_cells(
     of the choices.
     """
     blocks = borrowed(blocks)
-    cells, density, room, may_open = (
+    cells, density, capacity, may_open = (
         blocks.cells,
         blocks.density,
         sizes.shape[0],
         opening.shape[0] > 0,
     )
-    weights, sums = np.empty(room), np.empty(room)
+    weights, sums = np.empty(capacity), np.empty(capacity)
     slots, log_chosen, since = look_at(sizes), 0.0, i
-    while i < rows.shape[0] and (slots[2] < room or not may_open):
+    while i < rows.shape[0] and (slots[2] < capacity or not may_open):
         begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
         if lags:
             n_informed = rows.shape[0] if labels[i] >= 0 else i - since
             n_rows = min(n_rows, max(1, n_informed // _LAGGING))
         end = begin + n_rows
-        reach = min(max(slots[0], slots[2] + 1), room)
+        reach = min(max(slots[0], slots[2] + 1), capacity)
         find_block(blocks, reach, rows, begin, n_rows, labels, not lags or labels[i] >= 0)
-        while i < end and (slots[2] < room or not may_open):
+        while i < end and (slots[2] < capacity or not may_open):
             state = (i, begin, end, lags, slots, sizes, labels)
             i, own, new, chosen = _draw_rows(
                 density, *state, target, join, opening, random, weights, sums
             )
             log_chosen += chosen
             if new == _LOST:
-                reach = min(max(slots[0], slots[2] + 1), room)
+                reach = min(max(slots[0], slots[2] + 1), capacity)
                 find_again(blocks, reach, rows, i, i - begin, own, weights)
             elif new != _STAYS:
                 slots = look_at(sizes)

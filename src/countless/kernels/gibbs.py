@@ -103,13 +103,13 @@ def sweep(
     of the choices, NaN where assigned rows may open new clusters; and the log of the summed weights
     of rows that were not assigned before, their log predictive density.
     """
-    room = sizes.shape[0]
+    capacity = sizes.shape[0]
     may_open = opening.shape[0] > 0
-    weights, sums = np.empty(room), np.empty(room)
+    weights, sums = np.empty(capacity), np.empty(capacity)
     n_slots, n_clusters, empty = look_at(sizes)
     log_chosen, log_foretold = 0.0, 0.0
     for visit in range(begin, order.shape[0]):
-        if may_open and empty == room:
+        if may_open and empty == capacity:
             return visit, log_chosen, log_foretold
         i = order[visit]
         own = labels[i]
@@ -148,7 +148,7 @@ def sweep(
         n_slots = max(n_slots, new + 1)
         while sizes[n_slots - 1] == 0:
             n_slots -= 1
-        while empty < room and sizes[empty] > 0:
+        while empty < capacity and sizes[empty] > 0:
             empty += 1
     return order.shape[0], log_chosen, log_foretold
 

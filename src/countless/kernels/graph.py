@@ -256,9 +256,9 @@ def merge_linked(indptr, neighbor, links, node_out, node_weight, children, chang
     length = np.zeros(n_all, dtype=np.int64)
     start[:n] = indptr[:-1]
     length[:n] = indptr[1:] - indptr[:-1]
-    room = max(2 * neighbor.shape[0], 16)
-    pool = np.empty(room, dtype=np.int32)
-    pool_links = np.empty(room)
+    capacity = max(2 * neighbor.shape[0], 16)
+    pool = np.empty(capacity, dtype=np.int32)
+    pool_links = np.empty(capacity)
     end = neighbor.shape[0]
     pool[:end] = neighbor
     pool_links[:end] = links
@@ -296,12 +296,12 @@ def merge_linked(indptr, neighbor, links, node_out, node_weight, children, chang
         parent[a] = c
         parent[b] = c
         needed = length[a] + length[b]
-        if end + needed > room:
-            room = 2 * (end + needed)
-            longer = np.empty(room, dtype=np.int32)
+        if end + needed > capacity:
+            capacity = 2 * (end + needed)
+            longer = np.empty(capacity, dtype=np.int32)
             longer[:end] = pool[:end]
             pool = longer
-            longer_links = np.empty(room)
+            longer_links = np.empty(capacity)
             longer_links[:end] = pool_links[:end]
             pool_links = longer_links
         start[c] = end

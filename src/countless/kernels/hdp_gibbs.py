@@ -50,22 +50,22 @@ def sweep_groups(
     Returns the visit at which no empty slot was left, or the number of visits; and the log
     probability of the choices.
     """
-    room = sizes.shape[0]
+    capacity = sizes.shape[0]
     may_open = gamma > 0.0
-    density, sums = np.empty(room), np.empty(room)
-    n_slots, empty = 0, room
-    for c in range(room - 1, -1, -1):
+    density, sums = np.empty(capacity), np.empty(capacity)
+    n_slots, empty = 0, capacity
+    for c in range(capacity - 1, -1, -1):
         if sizes[c] == 0:
             empty = c
         else:
             n_slots = max(n_slots, c + 1)
     log_chosen = 0.0
     for visit in range(begin, order.shape[0]):
-        if may_open and empty == room:
+        if may_open and empty == capacity:
             return visit, log_chosen
         i = order[visit]
         j, own = group[i], labels[i]
-        unseen = weights[room]
+        unseen = weights[capacity]
         if own >= 0:
             counts[j, own] -= 1
         alone = may_open and own >= 0 and sizes[own] == 1
@@ -106,14 +106,14 @@ def sweep_groups(
         if may_open and new == opened:  # stick-breaking: a Beta(1, gamma) share of the unseen
             log_rest = math.log(1.0 - random.random()) / gamma
             weights[new] = max(-unseen * math.expm1(log_rest), LEAST_WEIGHT)
-            weights[room] = max(unseen * math.exp(log_rest), LEAST_WEIGHT)
+            weights[capacity] = max(unseen * math.exp(log_rest), LEAST_WEIGHT)
         if new == own:
             continue
         if own >= 0:
             remove_row(clusters, np.int64(own), rows, i)
             sizes[own] -= 1
             if alone:
-                weights[room] = unseen
+                weights[capacity] = unseen
                 weights[own] = 0.0
                 empty = min(empty, own)
         add_row(clusters, new, rows, i)
@@ -122,7 +122,7 @@ def sweep_groups(
         n_slots = max(n_slots, new + 1)
         while sizes[n_slots - 1] == 0:
             n_slots -= 1
-        while empty < room and sizes[empty] > 0:
+        while empty < capacity and sizes[empty] > 0:
             empty += 1
     return order.shape[0], log_chosen
 
@@ -155,18 +155,18 @@ def move_local_clusters(
     the only one of its cluster, it is the weight that this cluster has. Returns the visit at which
     no empty slot was left, or the number of visits.
     """
-    room = counts.shape[1]
+    capacity = counts.shape[1]
     no_tables = np.empty((statistics.shape[1], 0))
     sizes = counts.sum(axis=0)
-    n_slots = room
+    n_slots = capacity
     while sizes[n_slots - 1] == 0:
         n_slots -= 1
-    alone = np.zeros(room)  # the log marginal likelihood of each slot
+    alone = np.zeros(capacity)  # the log marginal likelihood of each slot
     log_marginals(work, statistics[:n_slots], alone)
-    places = np.empty(room, dtype=np.int64)
-    together, sums = np.empty(room), np.empty(room)
+    places = np.empty(capacity, dtype=np.int64)
+    together, sums = np.empty(capacity), np.empty(capacity)
     for visit in range(begin, visits.shape[0]):
-        reach = min(n_slots + 1, room)
+        reach = min(n_slots + 1, capacity)
         empty = np.argmin(sizes[:reach])
         if sizes[empty] > 0:
             return visit
@@ -175,17 +175,17 @@ def move_local_clusters(
         for i in members[starts[j] : starts[j + 1]]:
             if labels[i] == home:
                 add_row(work, 0, rows, i)
-        statistics[room] = work.statistics[0]
+        statistics[capacity] = work.statistics[0]
         n_moved, counts[j, home] = counts[j, home], 0
         sizes[home] -= n_moved
-        unseen, share = weights[room], -math.expm1(math.log(1.0 - random.random()) / gamma)
+        unseen, share = weights[capacity], -math.expm1(math.log(1.0 - random.random()) / gamma)
         opened = home
         if sizes[home] == 0:
             unseen += weights[home]
             share = weights[home] / unseen
             statistics[home] = 0.0
         else:
-            statistics[home] -= statistics[room]
+            statistics[home] -= statistics[capacity]
             opened = empty
         alone[home] = _log_marginal_of(work, statistics[home])
         n_places = 0
@@ -193,7 +193,7 @@ def move_local_clusters(
             if c == opened or (sizes[c] > 0 and counts[j, c] == 0):
                 places[n_places] = c
                 n_places += 1
-        log_marginals_together(work, no_tables, statistics, room, places, n_places, together)
+        log_marginals_together(work, no_tables, statistics, capacity, places, n_places, together)
         highest = -math.inf
         for m in range(n_places):
             c = places[m]
@@ -214,14 +214,14 @@ def move_local_clusters(
         new = places[m]
         if opened == home:
             weights[home] = 0.0
-        weights[room] = unseen
+        weights[capacity] = unseen
         if new == opened:
             weights[new] = max(unseen * share, LEAST_WEIGHT)
-            weights[room] = max(unseen * (1.0 - share), LEAST_WEIGHT)
+            weights[capacity] = max(unseen * (1.0 - share), LEAST_WEIGHT)
         n_slots = max(n_slots, new + 1)
         counts[j, new] = n_moved
         sizes[new] += n_moved
-        statistics[new] += statistics[room]
+        statistics[new] += statistics[capacity]
         alone[new] = _log_marginal_of(work, statistics[new])
         for i in members[starts[j] : starts[j + 1]]:
             if labels[i] == home:

@@ -129,9 +129,9 @@ def _add_counts(prior, first, tables, counts, totals, factorials, n, out):
 @njit(nogil=True, cache=True)
 def _by_columns(clusters, tables, statistics, x, others, n_others, out):
     """Compute log marginals column by column, for as many pairs at once as the capacity allows."""
-    prior, sums, room = clusters.prior, clusters.terms, clusters.terms.shape[1]
-    for begin in range(0, n_others, room):
-        n = min(room, n_others - begin)
+    prior, sums, capacity = clusters.prior, clusters.terms, clusters.terms.shape[1]
+    for begin in range(0, n_others, capacity):
+        n = min(capacity, n_others - begin)
         some, found = others[begin : begin + n], out[begin : begin + n]
         found[:] = 0.0
         for j in clusters.columns:

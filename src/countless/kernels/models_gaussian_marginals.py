@@ -157,18 +157,18 @@ def log_marginals_together(clusters, tables, statistics, x, others, n_others, ou
 
     Most of the others are single rows, and these take d^2 steps; others take d^3.
     """
-    factor, room = clusters.factor[0], clusters.terms.shape[1]
+    factor, capacity = clusters.factor[0], clusters.terms.shape[1]
     prior, center, scale = clusters.prior, clusters.prior_mean, clusters.prior_scale
     set_scale(statistics[x], prior[0], center, scale, clusters.mean[0], factor)
     factorize(factor, clusters.prior_pivots)
-    some, place = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    some, place = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     for single in (True, False):
         n = 0
         for m in range(n_others):
             if (statistics[others[m], 0] == 1.0) == single:
                 some[n], place[n] = others[m], m
                 n += 1
-            if n < room and m < n_others - 1:
+            if n < capacity and m < n_others - 1:
                 continue
             if single:
                 _set_log_dets_with_rows(clusters, statistics, x, some, n)

@@ -20,7 +20,7 @@ def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, 
     """
     k, listed = seen.shape[0], neighbours.shape[1]
     size = min(TILE_ROWS, stop - start)
-    room = np.empty(size * min(TILE_COLUMNS, k), dtype=seen.dtype)
+    capacity = np.empty(size * min(TILE_COLUMNS, k), dtype=seen.dtype)
     nearest = np.empty((size, listed), dtype=np.int32)
     found = np.empty((size, listed + 1), dtype=seen.dtype)
     for at in range(start, stop, size):
@@ -28,7 +28,7 @@ def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, 
         found[:] = np.inf
         for first in range(0, k, TILE_COLUMNS):
             others = seen[first : first + TILE_COLUMNS]
-            scores = room[: n * others.shape[0]].reshape(n, others.shape[0])
+            scores = capacity[: n * others.shape[0]].reshape(n, others.shape[0])
             np.dot(seen[at : at + n], others.T, scores)
             scores *= factor
             pick_neighbours(scores, square, at, first, nearest[:n], found)

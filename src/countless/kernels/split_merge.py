@@ -16,9 +16,9 @@ from countless.kernels.models import add_row, clear, log_marginal, refresh, set_
 # Intermediate restricted Gibbs scans between the launch state and the proposal.
 LAUNCH_SCANS = 2
 # Log slack of early rejection: no rejection while the log ratio so far exceeds minus this.
-CLEMENCY = 1.0
+LOG_SLACK = 1.0
 # Clusters of the workspace: the two pieces of a split, and one for temporary statistics.
-ROOM, WORK = 3, 2
+CAPACITY, WORK = 3, 2
 _SPLIT, _MERGE, _ANEW = 0, 1, 2
 
 
@@ -276,7 +276,7 @@ def _log_weight_of_two(
 @njit(nogil=True, cache=True)
 def split_and_merge(
     pieces,  # workspace of the scans
-    clusters,  # the clusters of ``pieces``, ROOM of them
+    clusters,  # the clusters of ``pieces``, CAPACITY of them
     state,  # IN and OUT
     k,  # IN, number of clusters
     tables,  # IN: size, join and open, the log weights of the partition prior
@@ -356,8 +356,8 @@ def split_and_merge(
                     log_weight -= log_drawn
                     log_weight += tables.open[k - (kind == _MERGE)] - size[1] + log_kept
                     log_weight += math.log((counts[0] + counts[1] - 1) / counts[1])
-                    split_stays = min(0.0, CLEMENCY + log_weight)
-                    merge_stays = min(0.0, CLEMENCY - log_weight)
+                    split_stays = min(0.0, LOG_SLACK + log_weight)
+                    merge_stays = min(0.0, LOG_SLACK - log_weight)
                     stays = split_stays if kind == _SPLIT else merge_stays
                     goes_on = math.log1p(-random.random()) < stays
                     # Continuation probabilities enter the acceptance ratio in both directions.

@@ -136,15 +136,15 @@ class BoundCells(BoundModel):
             first += len(block.hyper.value)
         return np.concatenate(found)
 
-    def _room(self, room: int) -> CellClusters:
+    def _allocate(self, capacity: int) -> CellClusters:
         return CellClusters(
-            statistics=np.zeros((room, self.width)),
+            statistics=np.zeros((capacity, self.width)),
             prior=self.prior,
-            terms=np.zeros((self.width, room)),
+            terms=np.zeros((self.width, capacity)),
             kind=self.kind,
             start=self.start,
             columns=np.arange(self.n_features),
-            logs=np.empty(self.n_features * room),
+            logs=np.empty(self.n_features * capacity),
         )
 
     def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:

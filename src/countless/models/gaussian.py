@@ -146,27 +146,27 @@ class BoundGaussian(BoundModel):
         d = self.n_features
         return np.flatnonzero(self.hyper.free[d + 2 :])
 
-    def _room(self, room: int) -> GaussianClusters:
+    def _allocate(self, capacity: int) -> GaussianClusters:
         d = self.n_features
         triangle = d * (d + 1) // 2
-        places = -(-room // LANES) * LANES
+        places = -(-capacity // LANES) * LANES
         kind = WideGaussianClusters if d >= WIDE else GaussianClusters
         return kind(
-            statistics=np.zeros((room, self.width)),
+            statistics=np.zeros((capacity, self.width)),
             prior_mean=self.mean,
             prior_scale=self.scale,
             prior_pivots=self._pivots,
             prior=np.array([self.strength, self.freedom, 2.0 * np.log(self._pivots).sum()]),
-            mean=np.empty((room, d)),
-            factor=np.zeros((room, d, d)),
+            mean=np.empty((capacity, d)),
+            factor=np.zeros((capacity, d, d)),
             side_means=np.zeros((d, places)),
             side_factors=np.zeros((triangle, places)),
             terms=np.zeros((7, places)),
             size_terms=self._size_terms[0],
             marginal_terms=self._size_terms[1],
-            changes=np.zeros(room, dtype=np.int64),
-            block=np.empty((2 * d + room, BLOCK)),
-            block_state=np.full(2 + room, -BLOCK, dtype=np.int64),
+            changes=np.zeros(capacity, dtype=np.int64),
+            block=np.empty((2 * d + capacity, BLOCK)),
+            block_state=np.full(2 + capacity, -BLOCK, dtype=np.int64),
             work=np.empty(d),
             side_work=np.zeros((d + 1, places)),
         )

@@ -74,8 +74,8 @@ class BoundMultinomial(BoundModel):
         """Decode rows to the values of the input table."""
         return rows
 
-    def _room(self, room: int) -> MultinomialClusters:
-        return MultinomialClusters(np.zeros((room, self.width)), self.prior)
+    def _allocate(self, capacity: int) -> MultinomialClusters:
+        return MultinomialClusters(np.zeros((capacity, self.width)), self.prior)
 
     def log_marginal_gradient(self, statistics: np.ndarray) -> np.ndarray:
         """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""

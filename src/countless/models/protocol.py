@@ -45,12 +45,12 @@ class ClusterModel(ABC):
     width: int  # length of the vector of statistics of a cluster
 
     @abstractmethod
-    def _room(self, room: int) -> Any:
-        """Allocate the kernels' arrays of ``room`` clusters, all statistics zero."""
+    def _allocate(self, capacity: int) -> Any:
+        """Allocate the kernels' arrays of ``capacity`` clusters, all statistics zero."""
 
-    def clusters(self, room: int, statistics: np.ndarray | None = None) -> Any:
-        """Return ``room`` clusters for kernels; the first have given statistics, others none."""
-        fields = self._room(room)
+    def clusters(self, capacity: int, statistics: np.ndarray | None = None) -> Any:
+        """Return ``capacity`` clusters for kernels, the first with the given statistics."""
+        fields = self._allocate(capacity)
         clusters = type(fields)(*(plain(f) if isinstance(f, np.ndarray) else f for f in fields))
         if statistics is not None:
             clusters.statistics[: len(statistics)] = statistics
@@ -72,9 +72,9 @@ class ClusterModel(ABC):
         kernels.count_rows(clusters, plain(rows), labels.astype(np.int64))
         return clusters.statistics[0] if one else clusters.statistics
 
-    def pieces(self, rows: np.ndarray, room: int) -> tuple[Any, Any]:
+    def pieces(self, rows: np.ndarray, capacity: int) -> tuple[Any, Any]:
         """Return empty clusters for scans that allocate rows: as scans use them, and in general."""
-        clusters = self.clusters(room)
+        clusters = self.clusters(capacity)
         return clusters, clusters
 
     def log_marginal(self, statistics: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ class ClusterModel(ABC):
 class BoundModel(ClusterModel):
     """A model of given columns with given hyperparameters.
 
-    A subclass defines the encoding of rows and clusters (``rows``, ``table``, ``_room``), the
+    A subclass defines the encoding of rows and clusters (``rows``, ``table``, ``_allocate``), the
     quantities derived from its hyperparameters (``_prepare``), the gradient of the log marginal by
     these, and draws. Everything else uses its kernels, which
     ``countless.kernels.models.implement`` registers.

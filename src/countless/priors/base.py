@@ -185,18 +185,18 @@ class PartitionPrior(ABC):
         return Tables(size, join, self.log_open(np.arange(n)) + size[1])
 
     @property
-    def believed(self) -> dict[str, Hyperprior]:
+    def hyperpriors(self) -> dict[str, Hyperprior]:
         """The hyperpriors of parameters that are given as distributions, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if isinstance(value, Hyperprior)}
 
     def draw_parameters(self, random_state: Any = None) -> Self:
         """Draw every parameter that has a hyperprior; return a prior with numeric parameters."""
-        believed = self.believed
-        if not believed:
+        hyperpriors = self.hyperpriors
+        if not hyperpriors:
             return self
         random = as_generator(random_state)
-        drawn: dict[str, Any] = {name: prior.draw(random) for name, prior in believed.items()}
+        drawn: dict[str, Any] = {name: prior.draw(random) for name, prior in hyperpriors.items()}
         return replace(self, **drawn)
 
     def update_parameters(self, current: Self, sizes: ArrayLike, random_state: Any = None) -> Self:
@@ -218,17 +218,18 @@ class PartitionPrior(ABC):
         """
         sizes = check_sizes(sizes)
         random = as_generator(random_state)
-        for name, believed in self.believed.items():
+        for name, hyperprior in self.hyperpriors.items():
 
             def log_likelihood(value: float, name: str = name, held: Self = current) -> float:
                 return replace(held, **{name: value}).log_prob(sizes=sizes)
 
-            value = slice_step(believed, log_likelihood, getattr(current, name), random)
+            value = slice_step(hyperprior, log_likelihood, getattr(current, name), random)
             current = replace(current, **{name: value})
         return current
 
     def log_prob_parameters(self, current: Self) -> float:
         """Return the log density of the present parameters under their hyperpriors."""
         return sum(
-            believed.log_density(getattr(current, name)) for name, believed in self.believed.items()
+            hyperprior.log_density(getattr(current, name))
+            for name, hyperprior in self.hyperpriors.items()
         )

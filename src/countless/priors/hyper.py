@@ -202,7 +202,7 @@ def slice_sample(
 
 
 def slice_step(
-    believed: Hyperprior,
+    hyperprior: Hyperprior,
     log_likelihood: Callable[[float], float],
     value: float,
     random: np.random.Generator,
@@ -210,15 +210,15 @@ def slice_step(
     """Take one slice-sampling step of a parameter, given its prior and log likelihood."""
 
     def log_density(place: float) -> float:
-        value, log_slope = believed.from_line(place)
-        return log_likelihood(value) + believed.log_density(value) + log_slope
+        value, log_slope = hyperprior.from_line(place)
+        return log_likelihood(value) + hyperprior.log_density(value) + log_slope
 
-    return believed.from_line(slice_sample(log_density, believed.to_line(value), random))[0]
+    return hyperprior.from_line(slice_sample(log_density, hyperprior.to_line(value), random))[0]
 
 
 def draw_concentration(
     alpha: float,
-    believed: Gamma,
+    hyperprior: Gamma,
     n_clusters: int,
     n_rows: ArrayLike,
     random: np.random.Generator,
@@ -229,7 +229,7 @@ def draw_concentration(
     ----------
     alpha : float
         Present value.
-    believed : Gamma
+    hyperprior : Gamma
         Its prior.
     n_clusters : int
         Total number of clusters of all groups.
@@ -255,6 +255,6 @@ def draw_concentration(
     rows = rows[rows > 0]
     kept = random.beta(alpha + 1, rows)
     corrections = random.random(len(rows)) * (rows + alpha) < rows
-    shape = believed.shape + n_clusters - np.count_nonzero(corrections)
-    rate = believed.rate - np.log(kept).sum()
+    shape = hyperprior.shape + n_clusters - np.count_nonzero(corrections)
+    rate = hyperprior.rate - np.log(kept).sum()
     return Gamma(float(shape), float(rate)).draw(random)

@@ -64,9 +64,9 @@ class Restaurant(PartitionPrior):
 
     def _known(self) -> tuple[float, float]:
         """Return alpha and the discount; raise a ValueError if one has a hyperprior."""
-        if self.believed:
-            name, believed = next(iter(self.believed.items()))
-            raise ValueError(f"{name} is {believed}, not a number: call draw_parameters() first")
+        if self.hyperpriors:
+            name, hyperprior = next(iter(self.hyperpriors.items()))
+            raise ValueError(f"{name} is {hyperprior}, not a number: call draw_parameters() first")
         return float(self.alpha), self._discount()  # type: ignore[arg-type]
 
     def log_size(self, sizes: np.ndarray) -> np.ndarray:

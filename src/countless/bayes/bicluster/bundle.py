@@ -18,14 +18,14 @@ class Bundle(ClusterModel):
         self.cell, self.n_parts, self.tables_of_cell = cell, n_parts, tables
         self.width = n_parts * cell.width
 
-    def _room(self, room: int) -> BundleClusters:
-        parts = np.zeros(((room + 1) * self.n_parts, self.cell.width))
+    def _allocate(self, capacity: int) -> BundleClusters:
+        parts = np.zeros(((capacity + 1) * self.n_parts, self.cell.width))
         return BundleClusters(
-            statistics=parts[: room * self.n_parts].reshape(room, self.width),
+            statistics=parts[: capacity * self.n_parts].reshape(capacity, self.width),
             parts=parts,
-            marginals=np.zeros((room, self.n_parts)),
-            found=np.empty((2, room)),
-            chosen=np.empty(room, dtype=np.int64),
+            marginals=np.zeros((capacity, self.n_parts)),
+            found=np.empty((2, capacity)),
+            chosen=np.empty(capacity, dtype=np.int64),
             tables=self.tables_of_cell,
-            cell=self.cell.clusters(room),
+            cell=self.cell.clusters(capacity),
         )

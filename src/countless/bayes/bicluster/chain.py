@@ -45,10 +45,10 @@ class BiclusterDraw(NamedTuple):
 class Side:
     """The partition of the rows, or of the columns, and its prior."""
 
-    def __init__(self, n_items: int, believed: PartitionPrior, random: np.random.Generator):
+    def __init__(self, n_items: int, given_prior: PartitionPrior, random: np.random.Generator):
         self.labels = np.zeros(n_items, dtype=np.int32)
-        self.believed = believed
-        self.prior = believed.draw_parameters(random)
+        self.given_prior = given_prior
+        self.prior = given_prior.draw_parameters(random)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -62,8 +62,8 @@ class Side:
         partition = collapsed_sweep(partition_of(model, rows, self.labels), setting)
         partition = split_and_merge(partition, setting, n_tries)
         self.labels = partition.labels
-        if self.believed.believed:
-            self.prior = self.believed.update_parameters(self.prior, partition.sizes, random)
+        if self.given_prior.hyperpriors:
+            self.prior = self.given_prior.update_parameters(self.prior, partition.sizes, random)
         return partition
 
     def log_prob(self) -> float:
@@ -71,7 +71,7 @@ class Side:
 
         The normalizing constant of a prior without sampled parameters may be omitted.
         """
-        total = self.prior.log_weight(self.sizes) + self.believed.log_prob_parameters(self.prior)
+        total = self.prior.log_weight(self.sizes) + self.given_prior.log_prob_parameters(self.prior)
         if self.prior.consistent:
             total -= self.prior.log_normalizer(len(self.labels))
         return float(total)
@@ -103,8 +103,8 @@ class BiclusterChain:
     ) -> None:
         self.model, self.cells, self.random = model, cells, random
         self.rows, self.columns = (
-            Side(n_items, believed, random)
-            for n_items, believed in zip(cells.shape, priors, strict=True)
+            Side(n_items, given_prior, random)
+            for n_items, given_prior in zip(cells.shape, priors, strict=True)
         )
         self._n_tries = N_TRIES if split_merge else 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)

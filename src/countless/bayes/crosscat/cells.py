@@ -38,20 +38,20 @@ class SomeColumns(ClusterModel):
         self.stretch = np.arange(self.width) + np.repeat(first - self.start[:-1], last - first)
         self.prior = model.prior[self.stretch]
 
-    def _room(self, room: int) -> CellClusters:
+    def _allocate(self, capacity: int) -> CellClusters:
         return CellClusters(
-            statistics=np.zeros((room, self.width)),
+            statistics=np.zeros((capacity, self.width)),
             prior=self.prior,
-            terms=np.zeros((self.width, room)),
+            terms=np.zeros((self.width, capacity)),
             kind=self.kind,
             start=self.start,
             columns=np.arange(len(self.kind)),
-            logs=np.empty(len(self.kind) * room),
+            logs=np.empty(len(self.kind) * capacity),
         )
 
-    def blocks(self, rows: np.ndarray, room: int, statistics: np.ndarray) -> CellBlocks:
+    def blocks(self, rows: np.ndarray, capacity: int, statistics: np.ndarray) -> CellBlocks:
         """Return clusters with given statistics, for a sweep that processes rows in blocks."""
-        cells = self.clusters(room, statistics)
+        cells = self.clusters(capacity, statistics)
         n_known = np.diff(self.start)  # categories: a missing-value slot replaces the count
         highest = np.fmax.reduce(rows[:, self.kind == COUNT], initial=0)
         n_known[self.kind == COUNT] = np.minimum(highest + 1, MOST_COUNTS) + 1
@@ -60,19 +60,19 @@ class SomeColumns(ClusterModel):
         return CellBlocks(
             cells=cells,
             start=start,
-            known=np.zeros((room, start[-1])),
-            known_without=np.zeros((room, start[-1])),
-            density=np.empty((room, BLOCK_ROWS)),
-            untabled=np.ones(room, dtype=bool),
+            known=np.zeros((capacity, start[-1])),
+            known_without=np.zeros((capacity, start[-1])),
+            density=np.empty((capacity, BLOCK_ROWS)),
+            untabled=np.ones(capacity, dtype=bool),
             values=np.empty(BLOCK_ROWS),
             rests=np.empty(BLOCK_ROWS),
             own=np.empty(BLOCK_ROWS, dtype=np.int64),
             places=np.empty(BLOCK_ROWS, dtype=np.uint64),
         )
 
-    def pieces(self, rows: np.ndarray, room: int) -> tuple[CellBlocks, CellClusters]:
+    def pieces(self, rows: np.ndarray, capacity: int) -> tuple[CellBlocks, CellClusters]:
         """Return empty clusters for scans that allocate rows, a block at a time."""
-        blocks = self.blocks(rows, room, self.empty(0))
+        blocks = self.blocks(rows, capacity, self.empty(0))
         return blocks, blocks.cells
 
     def rows(self) -> np.ndarray:
@@ -88,8 +88,8 @@ class SomeColumns(ClusterModel):
         """
         if labels is None:
             labels = np.zeros(len(rows), dtype=np.int32)
-        room = int(labels.max()) + 1 if n_clusters is None else n_clusters
-        found = np.zeros((room, self.width))
+        capacity = int(labels.max()) + 1 if n_clusters is None else n_clusters
+        found = np.zeros((capacity, self.width))
         count_columns(self.kind, self.start, rows.T, labels.astype(np.int32), found)
         return found
 
@@ -149,7 +149,7 @@ class Cells:
     def marginals(self, columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return log marginal likelihoods, one for each column and partition of the rows."""
         labels, n_clusters = np.atleast_2d(labels), _counts(labels)
-        work = self._room(n_clusters)
+        work = self._allocate(n_clusters)
         out = np.empty((len(columns), len(labels)))
         for place, j in enumerate(columns):
             column_marginals(work, self.values, j, labels, n_clusters, out[place])
@@ -159,13 +159,13 @@ class Cells:
         """Draw the view of each column that is no singleton; return the number that moved."""
         n_clusters = _counts(labels)
         order = random.permutation(self.n_columns)
-        work = self._room(n_clusters)
+        work = self._allocate(n_clusters)
         return move_columns(work, self.values, order, labels, n_clusters, join, random, view_of)
 
     def move_hyper(self, labels, view_of, random: np.random.Generator) -> None:
         """Sample the hyperparameters of all columns."""
         n_clusters = _counts(labels)
-        work, order = self._room(n_clusters), np.arange(self.n_columns)
+        work, order = self._allocate(n_clusters), np.arange(self.n_columns)
         state = (work, self.values, order, labels, n_clusters, view_of, self.origin)
         move_hypers(*state, *self._places, self.hyper, random)
 
@@ -173,7 +173,7 @@ class Cells:
         """Return the log prior density of the hyperparameters."""
         return self._log_hyperprior(self.hyper.value)
 
-    def _room(self, n_clusters: np.ndarray) -> CellClusters:
+    def _allocate(self, n_clusters: np.ndarray) -> CellClusters:
         most = int(n_clusters.max())
         if most > len(self._work.statistics):
             self._work = self._work._replace(statistics=np.zeros((2 * most, len(self.prior))))

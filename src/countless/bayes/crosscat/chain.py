@@ -64,7 +64,7 @@ class CrossCatChain:
         random: np.random.Generator,
     ) -> None:
         self.cells = Cells(model, rows)
-        self.believed_rows, self.believed_columns = row_prior, column_prior
+        self.given_row_prior, self.given_column_prior = row_prior, column_prior
         self.random = random
         self._set_column_prior(column_prior.draw_parameters(random))
         self.views: list[View] = []
@@ -78,7 +78,7 @@ class CrossCatChain:
         """Update rows, columns, views and all parameters once; the first sweep initialises."""
         if not self.views:
             self.views = first_views(
-                self.cells, self.believed_rows, self.column_tables, self.random
+                self.cells, self.given_row_prior, self.column_tables, self.random
             )
         for v in range(len(self.views)):
             self.move_rows(v)
@@ -88,7 +88,7 @@ class CrossCatChain:
     def move_rows(self, v: int) -> None:
         """Update the row partition of one view, and the parameters of its prior."""
         self.views[v] = move_rows(
-            self.cells, self.views[v], self.believed_rows, self.random, ROW_TRIES
+            self.cells, self.views[v], self.given_row_prior, self.random, ROW_TRIES
         )
 
     def move_columns(self) -> None:
@@ -96,7 +96,7 @@ class CrossCatChain:
         if self.cells.n_columns == 1:
             return
         self.views = move_among_views(self.cells, self.views, self.column_tables, self.random)
-        priors = (self.believed_rows, self.column_tables, self.random)
+        priors = (self.given_row_prior, self.column_tables, self.random)
         n_leaving = max(1, round(LEAVING * self.cells.n_columns))
         for j in self.random.choice(self.cells.n_columns, n_leaving, replace=False):
             self.views = leave_or_return(self.cells, self.views, int(j), *priors)
@@ -108,17 +108,17 @@ class CrossCatChain:
         """Sample the hyperparameters of columns, and the parameters of the columns' prior."""
         view_of = views_of(self.views, self.cells.n_columns)
         self.cells.move_hyper(all_labels(self.views), view_of, self.random)
-        if self.believed_columns.believed:
+        if self.given_column_prior.hyperpriors:
             sizes = [len(view.columns) for view in self.views]
-            prior = self.believed_columns.update_parameters(self.column_prior, sizes, self.random)
+            prior = self.given_column_prior.update_parameters(self.column_prior, sizes, self.random)
             self._set_column_prior(prior)
 
     def log_joint(self) -> float:
         """Return the log joint density of the table and of all sampled quantities."""
         total = self.column_prior.log_prob(sizes=[len(view.columns) for view in self.views])
-        total += self.believed_columns.log_prob_parameters(self.column_prior)
+        total += self.given_column_prior.log_prob_parameters(self.column_prior)
         for view in self.views:
-            total += view.log_prior() + self.believed_rows.log_prob_parameters(view.prior)
+            total += view.log_prior() + self.given_row_prior.log_prob_parameters(view.prior)
             total += float(self.cells.marginals(view.columns, view.labels).sum())
         return total + self.cells.log_hyperprior()
 

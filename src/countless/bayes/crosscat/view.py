@@ -88,9 +88,9 @@ def sweep_rows(
     labels, (_, sizes, statistics) = partition.labels.copy(), partition
     log_chosen, i = 0.0, 0
     while i < len(rows):
-        room = 2 * len(sizes) + 6
-        blocks = part.blocks(rows, room, statistics)
-        sizes = np.pad(sizes, (0, room - len(sizes)))
+        capacity = 2 * len(sizes) + 6
+        blocks = part.blocks(rows, capacity, statistics)
+        sizes = np.pad(sizes, (0, capacity - len(sizes)))
         i, chosen = sweep_cells(
             blocks, lags, sizes, rows, i, labels, target, tables.join, tables.open, random
         )
@@ -101,7 +101,7 @@ def sweep_rows(
 def move_rows(
     cells: Cells,
     view: View,
-    believed: PartitionPrior,
+    given_prior: PartitionPrior,
     random: np.random.Generator,
     n_tries: int,
 ) -> View:
@@ -113,7 +113,7 @@ def move_rows(
     if n_tries:
         partition = split_and_merge(partition, Setting(part, rows, view.tables, random), n_tries)
     view = view._replace(labels=partition.labels)
-    if not believed.believed:
+    if not given_prior.hyperpriors:
         return view
-    prior = believed.update_parameters(view.prior, partition.sizes, random)
+    prior = given_prior.update_parameters(view.prior, partition.sizes, random)
     return view._replace(prior=prior, tables=prior.tables(len(rows)))
