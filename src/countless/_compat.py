@@ -1,4 +1,4 @@
-"""The one place that knows which parts of scikit-learn are new or experimental."""
+"""Compatibility with versions of scikit-learn: parts that are new or experimental."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ try:
 except ImportError:  # scikit-learn before 1.9 has no callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+        """Placeholder for versions of scikit-learn without callbacks."""
 
     def with_callbacks(method):
         return method
 
 
-# Told the objective and the number of clusters after each pass.
+# Called with the objective and the number of clusters after each pass.
 OnPass = Callable[[float, int], None]
 
 
@@ -27,9 +27,9 @@ def ignore_pass(objective: float, n_clusters: int) -> None:
 
 @contextmanager
 def report_passes(estimator: Any, X: Any) -> Iterator[OnPass]:
-    """Give a function to call after each pass of a fit; scikit-learn's callbacks hear of it.
+    """Yield a function to call after each pass of a fit; it notifies scikit-learn's callbacks.
 
-    Their ``metadata`` holds the pass's number, the objective and the number of clusters.
+    Their ``metadata`` contains the pass's number, the objective and the number of clusters.
     """
     if not getattr(estimator, "_skl_callbacks", None):
         yield ignore_pass

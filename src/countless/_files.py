@@ -1,8 +1,9 @@
-"""Safe writing: what appears under a name is complete, and nobody else's file is touched.
+"""Atomic writes of files and folders: a target is complete or unchanged.
 
-Everything is written into a scratch folder beside its target first. The folder is made exclusively,
-under a random name, and holds a lock for as long as its process lives, so the next process can tell
-what a killed one left behind, finish or remove it, and leave what is in use alone.
+Everything is first written into a scratch folder next to its target. The folder is created
+exclusively, under a random name, and its lock file is locked as long as its process lives. So the
+next process can detect what a killed one left behind, finish or remove it, and does not touch what
+is in use.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from typing import BinaryIO
 fcntl: ModuleType | None
 try:
     import fcntl
-except ImportError:  # then nothing tells whether a scratch folder is in use, and all of them stay
+except ImportError:  # no locks: unused scratch folders cannot be detected and are not removed
     fcntl = None
 
-Content = bytes | Iterable[bytes]  # of a file: whole, or piece by piece
+Content = bytes | Iterable[bytes]  # of a file: whole, or in pieces
 
 _SCRATCH = re.compile(r"\.countless-([0-9a-f]{8})-[0-9a-f]{16}")
 # Members of a scratch folder.
@@ -36,7 +37,7 @@ _NEW = "new"  # what is being written
 _OLD = "old"  # the folder that is being replaced
 _PLAN = "plan.json"  # written before a folder is replaced: its name, and which files are results
 _READY = "ready"  # complete files, to be moved into the folder around the scratch folder
-# What the system says where a folder cannot be renamed (mount points), or a file not be linked.
+# Error numbers if a folder cannot be renamed (mount points), or a file cannot be linked.
 _NO_RENAME = (errno.EINVAL, errno.EBUSY, errno.EXDEV)
 _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
@@ -46,7 +47,7 @@ class InUseError(ValueError):
 
 
 def write_file(path: Path, content: Content) -> None:
-    """Write one file, complete or not at all, in the place of any that is there.
+    """Write one file atomically, replacing an existing one.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def write_file(path: Path, content: Content) -> None:
 
 @contextmanager
 def replacement(scratch: Path, path: Path) -> Iterator[BinaryIO]:
-    """Give a file in a scratch folder beside a path, and move it there when it is complete."""
+    """Yield a file in a scratch folder next to a path, and rename it when it is complete."""
     try:
         with (scratch / _NEW).open("xb") as file:
             yield file
@@ -77,11 +78,11 @@ def replacement(scratch: Path, path: Path) -> Iterator[BinaryIO]:
 def write_folder(folder: Path, files: Mapping[str, Content], known: Iterable[str]) -> None:
     """Write files into a folder, all of them or none, and remove other ``known`` ones.
 
-    The old folder is renamed, a new one takes its name, and all else that was in the old one is
+    The old folder is renamed, a new one takes its name, and all other files of the old one are
     kept. A process that is killed between the two renames leaves no folder of that name, and the
-    next call for a target beside it finishes what is left to do. Where a folder cannot be renamed
-    (the current folder, a mount point, a parent that cannot be written), files are moved one by
-    one after all are on disk, and if that is interrupted, the next call finishes it, too.
+    next call for a target next to it completes the replacement. If a folder cannot be renamed (the
+    current folder, a mount point, a parent without write permission), files are moved one by one
+    after all are on disk, and if that is interrupted, the next call completes it, too.
 
     Examples
     --------
@@ -96,19 +97,19 @@ def write_folder(folder: Path, files: Mapping[str, Content], known: Iterable[str
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(folder) as scratch:
-            if not folder.exists():  # else a killed process has left it, and it is back
+            if not folder.exists():  # else cleaning up after a killed process restored it
                 _write_all(scratch / _NEW, files)
                 os.rename(scratch / _NEW, folder)
                 _sync_folder(folder.parent)
                 return
     with scratch_folder(folder / _NEW):
-        pass  # finishes what a killed process has left inside
+        pass  # completes what a killed process left unfinished inside
     if not _replace_folder(folder, files, known):
         _move_into(folder, files, known)
 
 
 def _replace_folder(folder: Path, files: Mapping[str, Content], known: list[str]) -> bool:
-    """Put a new folder in the place of one; return False where that is not possible."""
+    """Replace a folder by a new one; return False if that is not possible."""
     here = Path.cwd()
     parent_free = os.access(folder.parent, os.W_OK | os.X_OK)
     if here.is_relative_to(folder) or os.path.ismount(folder) or not parent_free:
@@ -117,7 +118,7 @@ def _replace_folder(folder: Path, files: Mapping[str, Content], known: list[str]
         new = scratch / _NEW
         _write_all(new, files)
         os.chmod(new, stat.S_IMODE(folder.stat().st_mode))
-        # All else comes with the new folder; folders cannot be linked and are moved afterwards.
+        # Other files are hard-linked into the new folder; subfolders are moved afterwards.
         others = [entry for entry in os.scandir(folder) if entry.name not in known]
         try:
             for entry in others:
@@ -145,7 +146,7 @@ def _move_into(folder: Path, files: Mapping[str, Content], known: list[str]) -> 
     with scratch_folder(folder / _NEW) as scratch:
         _write_all(scratch / _NEW, files)
         for name in set(known) - set(files):
-            (scratch / _NEW / name).mkdir()  # says that there shall be no such file
+            (scratch / _NEW / name).mkdir()  # marks a file to be removed
         os.rename(scratch / _NEW, scratch / _READY)
         _sync_folder(scratch)
         _finish_moves(scratch)
@@ -153,9 +154,9 @@ def _move_into(folder: Path, files: Mapping[str, Content], known: list[str]) -> 
 
 @contextmanager
 def scratch_folder(target: Path, *, alone: bool = False) -> Iterator[Path]:
-    """Give a new folder beside a target, and remove it; clean up after killed processes.
+    """Yield a new folder next to a target, and remove it; clean up after killed processes.
 
-    With ``alone`` another process that has such a folder for the same target is an InUseError.
+    With ``alone`` raises InUseError if another process has such a folder for the same target.
     """
     digest = f"{zlib.crc32(target.name.encode(errors='surrogateescape')):08x}"
     scratch, lock = _make_scratch(target.parent, digest)
@@ -173,11 +174,11 @@ def scratch_folder(target: Path, *, alone: bool = False) -> Iterator[Path]:
 
 
 def _make_scratch(parent: Path, digest: str) -> tuple[Path, BinaryIO]:
-    """Make a scratch folder whose lock is held."""
+    """Create a scratch folder and acquire its lock."""
     while True:
         scratch = parent / f".countless-{digest}-{secrets.token_hex(8)}"
         scratch.mkdir()
-        # Until the lock is held, another process may take the folder for one left behind.
+        # Until the lock is acquired, another process may remove the folder as an abandoned one.
         try:
             lock = (scratch / _LOCK).open("xb")
         except FileNotFoundError:
@@ -206,10 +207,10 @@ def _is_own_folder(entry: os.DirEntry) -> bool:
 
 
 def _clean(scratch: Path) -> bool:
-    """Remove a scratch folder that no process holds; return False where one does."""
+    """Remove a scratch folder that no process has locked; return False if one has."""
     try:
         descriptor = os.open(scratch / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-    except FileNotFoundError:  # its process ended before, or is about to make it
+    except FileNotFoundError:  # its process ended, or has not created it yet
         if scratch.exists() and not any(scratch.iterdir()):
             scratch.rmdir()
         return True
@@ -221,12 +222,12 @@ def _clean(scratch: Path) -> bool:
 
 
 def _remove_scratch(scratch: Path) -> None:
-    """Remove a scratch folder, after finishing what must not stay half done."""
+    """Remove a scratch folder, after completing unfinished operations."""
     if (scratch / _READY).exists():
         _finish_moves(scratch)
     if (scratch / _PLAN).exists():
         _finish_replacing(scratch)
-    # The lock goes last: without it, only an empty folder is taken for one of ours.
+    # The lock is removed last: a folder without it is only cleaned up if it is empty.
     for path in sorted(scratch.iterdir()):
         if path.is_dir():
             shutil.rmtree(path)
@@ -249,13 +250,13 @@ def _finish_moves(scratch: Path) -> None:
 
 
 def _finish_replacing(scratch: Path) -> None:
-    """Put the new folder in its place, and move what is no result from the old one into it."""
+    """Rename the new folder to its target, and move other files from the old one into it."""
     name, known = json.loads((scratch / _PLAN).read_bytes())
     folder, old, new = scratch.parent / name, scratch / _OLD, scratch / _NEW
-    if old.exists():  # else the old folder is where it was
+    if old.exists():  # else the old folder was not renamed
         if new.exists() and not folder.exists():
             os.rename(new, folder)
-        folder.mkdir(exist_ok=True)  # somebody may have removed the results meanwhile
+        folder.mkdir(exist_ok=True)  # the results may have been removed meanwhile
         _sync_folder(scratch.parent)
         for path in sorted(old.iterdir()):
             if path.name not in known and not os.path.lexists(folder / path.name):
@@ -278,7 +279,7 @@ def _write(path: Path, content: Content) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk, where a folder can be opened."""
+    """Flush a folder's entries to disk, if the system can open folders."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

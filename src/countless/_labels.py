@@ -1,4 +1,4 @@
-"""Labels: checked in one place, and every clustering told in the same numbers."""
+"""Labels: their validation, and consecutive numbering by first appearance."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number clusters 0, 1, ... in the order in which rows first show them.
+    """Number clusters 0, 1, ... by first appearance.
 
     Returns
     -------
@@ -23,11 +23,11 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ([7, 2, 0], [0, 1, 0, 2])
     """
     n_rows = len(labels)
-    # Small whole numbers need no sorting.
+    # Small integers need no sorting.
     if labels.dtype.kind in "iu" and n_rows and 0 <= labels.min() <= labels.max() < 2 * n_rows:
         names, inverse = np.arange(int(labels.max()) + 1, dtype=labels.dtype), labels
         first = np.full(len(names), n_rows)
-        first[labels[::-1]] = np.arange(n_rows - 1, -1, -1)  # of a label's rows, the last put stays
+        first[labels[::-1]] = np.arange(n_rows - 1, -1, -1)  # reversed: the first row wins
     else:
         names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(first)[: np.count_nonzero(first < n_rows)]
@@ -37,14 +37,14 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def look_up(table: np.ndarray, labels: Any) -> Any:
-    """Return what a table has for each label: an array, or a Dask array for one."""
+    """Return ``table[labels]``, as an array, or as a Dask array if labels are one."""
     if isinstance(labels, np.ndarray):
         return table[labels]
     return labels.map_blocks(lambda block: table[block], dtype=table.dtype)
 
 
 def check_labels(name: str, labels: ArrayLike) -> np.ndarray:
-    """Return labels as an array, or say under their name which row has none."""
+    """Return labels as an array; raise a ValueError that names the first row without one."""
     array = np.asarray(labels)
     if array.ndim != 1:
         raise ValueError(f"{name} must have one dimension, got an array of shape {array.shape}")

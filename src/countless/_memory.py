@@ -1,4 +1,4 @@
-"""Memory that is stated before it is spent."""
+"""Checks of the available memory before large allocations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ logger = logging.getLogger("countless")
 
 
 def state_memory(what: str, n_bytes: int, advice: str) -> None:
-    """Say what something will take, and refuse it where that is more than there is."""
+    """Log the size of an allocation, and raise MemoryError if it exceeds what is available."""
     available = available_memory()
     there = "unknown" if available is None else f"{available:,}"
     logger.info("%s: %s bytes; %s available", what, f"{n_bytes:,}", there)
@@ -21,7 +21,7 @@ def state_memory(what: str, n_bytes: int, advice: str) -> None:
 
 
 def lack_of_memory(error: MemoryError) -> str:
-    """Return what was asked for, or where an error does not say so, what is available.
+    """Return a message with the requested size or, if the error lacks it, the available memory.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def lack_of_memory(error: MemoryError) -> str:
     'not enough memory: Unable to allocate 8 GiB'
     """
     message = str(error)
-    if not any(character.isdigit() for character in message):  # Python's own, and compiled code's
+    if not any(character.isdigit() for character in message):  # as from Python and compiled code
         available = available_memory()
         there = "" if available is None else f"{available:,} bytes are available"
         message = "; ".join(filter(None, [message.rstrip("."), there]))
@@ -37,7 +37,7 @@ def lack_of_memory(error: MemoryError) -> str:
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be had, or None where the system does not say."""
+    """Return the available memory in bytes, or None if the system does not report it."""
     known = []
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():

@@ -1,4 +1,4 @@
-"""Reading one ``.npy`` array whose size and type are checked before memory is taken for it."""
+"""Reading one ``.npy`` array whose size and dtype are checked before memory is allocated."""
 
 import io
 from math import prod
@@ -9,7 +9,7 @@ from numpy.lib import format as npy_format
 
 
 class Header(NamedTuple):
-    """What an ``.npy`` file says of its array."""
+    """The header of an ``.npy`` file."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -34,8 +34,8 @@ def read_npy(file: io.BufferedIOBase, kinds: str = "fiub") -> np.ndarray:
     Raises
     ------
     ValueError
-        When the header is not one, the type is not accepted, or the bytes that follow the header
-        are not exactly those the shape needs.
+        If the header is invalid, the dtype is not accepted, or the number of bytes after the header
+        does not match the shape.
 
     Examples
     --------

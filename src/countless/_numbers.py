@@ -1,4 +1,4 @@
-"""Tables of numbers, checked as scikit-learn does; a cell that is none is named."""
+"""Validation of numeric tables as in scikit-learn, with errors that name the invalid cell."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LARGEST_TOTAL = 1e150
 RANGE = (np.finfo(np.float64).tiny, np.finfo(np.float64).max)
 # Squares of differences between these, and their sums over a table, fit into float32.
 SINGLE_SPANS = (1e-12, 1e12)
-# Rows whose squares are so many times those of their differences are moved to 0; other rows are
-# compared as scikit-learn does, so that equal sums fall alike.
+# Rows are centred if their squared norms exceed their squared differences by this factor; other
+# rows are compared as in scikit-learn, so that ties are broken in the same way.
 FAR = 1e6
 
 
 def validate_numbers(estimator: Any, X: Any, *, allow_nan: bool = False, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data`` for numbers in the form that kernels take.
 
-    An error names a cell that is no number, or is not finite unless ``allow_nan``.
+    An error names the first cell that is not a number, or not finite unless ``allow_nan``.
     """
     kinds = [np.float64, np.float32]
     with naming_text(X):
@@ -49,7 +49,7 @@ def check_finite(X: Any, given: Any = None) -> None:
         ...
     ValueError: X contains NaN: row 0, column 1 (1 such in all)
     """
-    # A sum is finite unless something in it is not, or it overflows: then the search finds nothing.
+    # A finite sum has finite terms only; if it overflowed, the search below finds nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum()):
             return
@@ -67,9 +67,9 @@ def check_finite(X: Any, given: Any = None) -> None:
 
 
 def column_name(X: Any, column: int) -> str:
-    """Return how errors name a column: by its name in a data frame, else by its position.
+    """Return a column's name in error messages: its name in a data frame, else its position.
 
-    Names that are not text count for nothing, as in scikit-learn.
+    Names that are not strings are ignored, as in scikit-learn.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def column_name(X: Any, column: int) -> str:
 
 
 def check_span(X: np.ndarray) -> np.ndarray:
-    """Return rows whose differences can be squared, as float64 where float32 cannot hold that.
+    """Return rows whose squared differences neither overflow nor underflow; float64 if needed.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def check_span(X: np.ndarray) -> np.ndarray:
 
 
 def check_entries_span(matrix: Any, what: str, *, squared: bool = True) -> None:
-    """Raise a ValueError if sums of a matrix's entries, or squares of them, leave the range.
+    """Raise a ValueError if sums of a matrix's entries, or their squares, over- or underflow.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def check_entries_span(matrix: Any, what: str, *, squared: bool = True) -> None:
 
 
 def in_reach(X: np.ndarray) -> np.ndarray:
-    """Return float32 cells as float64 where squares of a column leave the range of float32.
+    """Return float32 cells as float64 if squares of a column over- or underflow in float32.
 
     Examples
     --------
@@ -149,16 +149,16 @@ def in_reach(X: np.ndarray) -> np.ndarray:
     """
     if X.dtype != np.float32:
         return X
-    largest = np.fmax.reduce(np.abs(X), axis=0)  # missing values left out
+    largest = np.fmax.reduce(np.abs(X), axis=0)  # ignores missing values
     lowest, highest = SINGLE_SPANS
     outside = (largest < lowest) & (largest > 0) | (largest > highest)
     return X.astype(np.float64) if outside.any() else X
 
 
 def moved_to_zero(A: Any, B: Any) -> tuple[Any, Any]:
-    """Return two tables, moved alike to where B is about 0 if it is far from there.
+    """Subtract the same origin from two tables, if B is far from 0.
 
-    Far from 0, products of rows lose the digits that tell rows apart.
+    Far from 0, inner products of rows lose the digits in which rows differ.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def origin_of(X: np.ndarray) -> np.ndarray:
 
 
 def check_column_names(X: Any) -> None:
-    """Raise a ValueError if two columns of a data frame have one name.
+    """Raise a ValueError if two columns of a data frame have the same name.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def check_column_names(X: Any) -> None:
     """
     if not hasattr(X, "shape"):
         return
-    # Of several NaN, none equals another; all look alike.
+    # By repr, since NaN names are not equal to each other.
     names = [repr(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
     for name, count in Counter(names).items():
         if count > 1:
@@ -209,7 +209,7 @@ def check_column_names(X: Any) -> None:
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Turn the error of a table whose cells are not all numbers into one that says where.
+    """Replace the error for a non-numeric table by one that names the first such cell.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def naming_text(X: Any) -> Iterator[None]:
 
 
 def _refuse_other_things(X: Any) -> None:
-    """Refuse what is no table, and dates, which NumPy would take for numbers."""
+    """Reject objects that are no tables, and dates, which NumPy would convert to numbers."""
     if sp.issparse(X):  # one of SciPy's formats is a dictionary
         return
     if X is None or isinstance(X, str | bytes | dict):
@@ -250,14 +250,14 @@ def _refuse_other_things(X: Any) -> None:
 
 
 def _is_of_time(dtype: Any) -> bool:
-    """Tell whether a type of NumPy, pandas or polars is one of dates, times or durations."""
+    """Return whether a dtype of NumPy, pandas or polars is one of dates, times or durations."""
     if hasattr(dtype, "is_temporal"):
         return bool(dtype.is_temporal())
     return getattr(dtype, "kind", None) in ("m", "M")
 
 
 def _first_bad_cell(X: Any) -> tuple[int, int, Any, str] | None:
-    """Return the row, the column and the value of the first cell that is no number, and why."""
+    """Return row, column and value of the first non-numeric cell, and the reason."""
     if sp.issparse(X):
         return None
     try:
@@ -268,7 +268,7 @@ def _first_bad_cell(X: Any) -> tuple[int, int, Any, str] | None:
         return None
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
-            if isinstance(value, complex):  # scikit-learn refuses it in a line of its own
+            if isinstance(value, complex):  # scikit-learn has its own error for it
                 return None
             if value is not None and (reason := _why_no_number(value)):
                 return row, column, value, reason
@@ -276,7 +276,7 @@ def _first_bad_cell(X: Any) -> tuple[int, int, Any, str] | None:
 
 
 def _why_no_number(value: Any) -> str:
-    """Return Python's reason for which a value is no number, or nothing."""
+    """Return Python's error message if a value is not a number, else an empty string."""
     try:
         float(value)
     except (TypeError, ValueError) as error:

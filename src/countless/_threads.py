@@ -1,4 +1,4 @@
-"""Our threads, and holding those of other libraries back while ours run."""
+"""Thread pools, and limiting the threads of BLAS and OpenMP while ours run."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +10,14 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-# SciPy starts as many threads as it is told, without asking whether the system has them.
+# SciPy starts any number of threads without checking the limits of the system.
 MOST_THREADS = 4096
 
 Each = Callable[[Callable, Any], list]
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return how many threads ``n_jobs`` means, as in scikit-learn."""
+    """Return the number of threads for ``n_jobs``, as in scikit-learn."""
     is_count = isinstance(n_jobs, Integral) and n_jobs not in (0, False)
     if n_jobs is not None and (n_jobs is True or not is_count or n_jobs > MOST_THREADS):
         raise ValueError(
@@ -29,7 +29,7 @@ def count_threads(n_jobs: Any) -> int:
 
 @contextmanager
 def open_threads(n_jobs: int | None) -> Iterator[Each]:
-    """Give a function that calls another for every item, on threads; BLAS gets one in each."""
+    """Yield a function that maps another over items on threads; BLAS uses one thread in each."""
     n_threads = count_threads(n_jobs)
     with one_library_thread():
         if n_threads == 1:
@@ -40,16 +40,16 @@ def open_threads(n_jobs: int | None) -> Iterator[Each]:
 
 
 def steps(n: int, size: int) -> list[tuple[int, int]]:
-    """Return the (start, stop) of stretches of a size."""
+    """Return the (start, stop) of consecutive ranges of a size that cover 0 to n."""
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def one_library_thread(kind: str | None = "blas") -> AbstractContextManager:
-    """Let BLAS (None: OpenMP, too) use one thread for a while."""
+    """Return a context manager that limits BLAS (None: OpenMP, too) to one thread."""
     return _libraries().limit(limits=1, user_api=kind)
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    # Looking for them takes longer than the fit of a small table, so it is done once.
+    # Cached: finding the libraries takes longer than the fit of a small table.
     return ThreadpoolController()

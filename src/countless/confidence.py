@@ -1,10 +1,11 @@
-"""How far clusters can be trusted: what becomes of them when the rows are drawn again.
+"""Cluster stability by the bootstrap.
 
-Rows are drawn with replacement, and clustered as the table was. Three things are recorded: how
-often two rows stay together, how well each cluster is found again (the largest Jaccard index, rows
-in both over rows in either, with a cluster of the draw), and how many clusters there were. C.
-Hennig, Cluster-wise assessment of cluster stability, Computational Statistics & Data Analysis 52
-(2007): clusters found again by .75 or more are stable, those by .5 or less are dissolved.
+Rows are resampled with replacement, and clustered as the table was. Three statistics are recorded:
+how often two rows are in one cluster (co-clustering), how well each cluster is recovered (the
+largest Jaccard index, rows in both over rows in either, with a cluster of the resample), and the
+number of clusters. C. Hennig, Cluster-wise assessment of cluster stability, Computational
+Statistics & Data Analysis 52 (2007): clusters with a mean Jaccard index of .75 or more are stable,
+those with .5 or less are dissolved.
 """
 
 from __future__ import annotations
@@ -22,29 +23,29 @@ from countless._memory import state_memory
 from countless._threads import open_threads
 
 NOISE, NOT_DRAWN = -1, -2
-# A cluster that is found again by this much or less is gone, and by this much or more is there.
+# Jaccard index up to which a cluster is dissolved, and from which it is recovered.
 DISSOLVED, STABLE = 0.5, 0.75
 
 
 class Stability:
-    """What became of clusters in draws of the rows. Made by `bootstrap`.
+    """Bootstrap stability of clusters. Made by `bootstrap`.
 
     Attributes
     ----------
     labels : ndarray of int of shape (n_samples,)
         The clusters of all rows, numbered by first appearance; -1 is noise.
     draws : ndarray of int32 of shape (n_draws, n_samples)
-        The clusters of each draw; -1 is noise, and -2 a row that was not drawn.
+        The clusters of each resample; -1 is noise, and -2 a row that was not drawn.
     n_clusters : ndarray of int of shape (n_draws,)
-        How many clusters each draw had.
+        The number of clusters of each resample.
     jaccard : ndarray of shape (n_draws, n_clusters)
-        How well each cluster was found again; NaN where none of its rows was drawn.
+        The largest Jaccard index of each cluster; NaN if none of its rows was drawn.
     stability : ndarray of shape (n_clusters,)
-        The average of that: .75 and more is stable, .5 and less is not there.
+        The mean Jaccard index: .75 and more is stable, .5 and less is dissolved.
     agreement : ndarray of shape (n_draws,)
-        The adjusted Rand index of each draw with the clusters of all rows.
+        The adjusted Rand index of each resample with the clusters of all rows.
     row_confidence : ndarray of shape (n_samples,)
-        The share of a row's cluster that it stays together with, on average; NaN for noise, and for
+        The average share of a row's cluster that it is co-clustered with; NaN for noise, and for
         rows that were never drawn with another of their cluster.
     """
 
@@ -65,7 +66,7 @@ class Stability:
         for values, table in zip(found, self._tables, strict=True):
             either = table.sum(axis=1, keepdims=True) + table.sum(axis=0) - table
             share = np.divide(table, either, out=np.zeros(table.shape), where=either > 0)
-            best = share[:-1, :-1].max(axis=1, initial=0.0)  # noise, the last, is no cluster
+            best = share[:-1, :-1].max(axis=1, initial=0.0)  # the last is noise
             values[:] = np.where(table[:-1].any(axis=1), best, np.nan)
         return found
 
@@ -100,7 +101,7 @@ class Stability:
         return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
 
     def together(self, rows: Any = None) -> np.ndarray:
-        """Return how often rows were in one cluster, of the draws that had both.
+        """Return the co-clustering matrix: how often rows were in one cluster, if both were drawn.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class Stability:
 
     @cached_property
     def _tables(self) -> list[np.ndarray]:
-        """How many rows of each cluster each cluster of a draw has; noise comes last in both."""
+        """The contingency table of each resample with the clusters; noise is last in both."""
         k = self.labels.max(initial=-1) + 1
         tables = []
         for draw in self.draws:
@@ -150,29 +151,30 @@ def bootstrap(
     n_jobs: int | None = None,
     **fit_params: Any,
 ) -> Stability:
-    """Cluster draws of the rows, and see how often clusters are found again.
+    """Cluster bootstrap resamples of the rows, and record how well clusters are recovered.
 
     Parameters
     ----------
     estimator : estimator with ``fit_predict``
-        Any that clusters rows, of countless or of scikit-learn; it is cloned, never fitted. Where
-        its ``random_state`` is None, every fit gets a seed of its own.
+        Any clusterer of countless or of scikit-learn; it is cloned, never fitted itself. If its
+        ``random_state`` is None, every fit gets a different seed.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows; dissimilarities or similarities, (n_samples, n_samples), for an estimator that
         takes these.
     n_draws : int, default=100
-        How many times rows are drawn.
+        Number of resamples.
     replace : bool, default=True
-        Whether a row can be drawn twice. Where equal rows mislead a method, say False, with a
-        ``share`` below 1.
+        Whether a row can be drawn twice. For methods that duplicates mislead, use False
+        (subsampling), with a ``share`` below 1.
     share : float, default=1.0
-        How many rows are drawn, as a share of all.
+        Size of a resample, as a share of all rows.
     random_state : int, RandomState instance or None
         Draws the rows.
     n_jobs : int, optional
-        Draws that are clustered side by side, on threads; they do not change the result.
+        Resamples clustered in parallel, on threads; they do not change the result.
     **fit_params
-        What else ``fit_predict`` takes, such as ``sample_weight`` or ``groups``, one value a row.
+        Further arguments of ``fit_predict``, such as ``sample_weight`` or ``groups``, one value per
+        row.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The clusterings that are tried on a table, each on as many rows as it can take."""
+"""The candidate methods for a table, each fitted to at most a given number of rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from countless.hard.penalty import ROWS_A_CLUSTER
 from countless.hard.spectral.estimator import SpectralDPMeans
 from countless.tree.divisive import DivisiveClustering, LinkageClustering
 
-# Rows that a candidate whose cost grows faster than the rows is fitted to.
+# Sample size for candidates whose cost is superlinear in the rows.
 MOST_ROWS = 5_000
-# Which rows a sample has must not depend on `random_state`: it must not decide k.
+# The sample must not depend on `random_state`, so that k does not.
 SAMPLE_SEED = 0
 
 
 class Family(NamedTuple):
-    """A kind of clusters, how it is fitted by default, and on how many rows at most."""
+    """A family of clusters, its default estimator, and the largest sample it is fitted to."""
 
     estimator: Any
     most_rows: int | None
@@ -53,11 +53,11 @@ MIXED_FAMILIES: Mapping[str, Family] = {
 
 
 class Fitted(NamedTuple):
-    """A candidate after its fit, or the reason why there is none."""
+    """A fitted candidate, or the reason why it failed."""
 
     method: str
-    estimator: Any  # None where it failed
-    places: np.ndarray | None  # the rows it was fitted to, ascending; None: all
+    estimator: Any  # None if it failed
+    places: np.ndarray | None  # indices of the rows it was fitted to, ascending; None: all
     seconds: float
     note: str
 
@@ -69,14 +69,14 @@ class Fitted(NamedTuple):
 
 
 class Sampler:
-    """Samples of rows, each within the next larger one."""
+    """Nested samples of rows."""
 
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
         self._order: np.ndarray | None = None
 
     def places(self, size: int | None) -> np.ndarray | None:
-        """Return the places of a sample, ascending; None for all rows."""
+        """Return the row indices of a sample, ascending; None for all rows."""
         if size is None or size >= self._n_rows:
             return None
         if self._order is None:
@@ -99,15 +99,15 @@ def fit_candidates(
     ----------
     families : mapping of Family
     take : callable
-        Returns the rows at some places, or all.
+        Returns the rows at some indices, or all.
     n_rows : int
-        How many rows there are.
+        Number of rows.
     links : CSR array, optional
         The neighbour graph of the rows that 'merged' is fitted to.
     time_budget : float, optional
-        Seconds after which no further candidate is begun; the first is always fitted.
+        Seconds after which no further candidate is started; the first is always fitted.
     settings : mapping
-        Parameters that all estimators get that have them.
+        Parameters set on all estimators that have them.
     """
     begun = time.perf_counter()
     sampler = Sampler(n_rows)
@@ -131,7 +131,7 @@ def fit_candidates(
                     estimator.take(mixture, rows, links)  # it has been fitted already
                 else:
                     estimator.fit(rows)
-        except Exception as error:  # whatever it is, the others are not to blame: it is reported
+        except Exception as error:  # reported in the note; other candidates go on
             yield Fitted(method, None, None, time.perf_counter() - start, f"failed: {_line(error)}")
             continue
         notes += [_line(warning.message) for warning in caught]

@@ -1,36 +1,36 @@
-"""Choosing between clusterings of one table: is there structure, which clustering, and how sure.
+"""Model selection between clusterings of one table: structure, choice and confidence.
 
-Two questions are kept apart.
+Two questions are answered separately.
 
-*Is there more than one cluster?* Yes, if a valley of density between two clusters of a candidate is
+*Is there more than one cluster?* Yes, if a density valley between two clusters of a candidate is
 more significant than those of structureless clouds (`countless.auto.separation`); if the connected
-or the chained candidate finds several, which judge them by null references of their own; or if no
-link between neighbours crosses from one cluster of a candidate to another.
+or the chained candidate finds several, since these have their own null references; or if no
+neighbour link crosses from one cluster of a candidate to another.
 
-*Which clustering?* Every candidate of two clusters or more is described by measurements of which
-none knows the method. The components of the mixture serve as pieces: each piece is in the cluster
-that most of its rows are in.
+*Which clustering?* Every candidate with two clusters or more is described by statistics that do not
+depend on the method. The components of the mixture serve as pieces: each piece is assigned to the
+cluster of most of its rows.
 
 * cut: the share of links between neighbours that it cuts, as a logarithm;
 * missed: the conditional entropy of the pieces merged where no significant valley separates them
-  (`MergedMixture`), given the clustering: valleys all around a cluster that it does not cut;
+  (`MergedMixture`), given the clustering: clusters surrounded by valleys that it does not separate;
 * within: the share of links between pieces that are within its clusters across a valley, each
   weighted by the significance of that valley;
 * tiles: the share of links between pieces that it cuts although there are more rows at the border
-  than normal clusters have: pieces of a curve or a box;
+  than expected of normal clusters: pieces of a curve or a box;
 * agreement: the highest adjusted mutual information with a clustering of another family;
 * the logarithm of its number of clusters.
 
-A weighted sum of these and a constant for the family makes a score; the share of ``exp(score)``
-among all candidates is the candidate's evidence. The weights maximise the expected adjusted mutual
-information with the truth when a candidate is drawn by its evidence, and a quarter for the right
-number of clusters, on generated data sets that have clusters; the significance that a valley needs
-is set to 5 % false alarms on those that have none. ``python benchmarks/auto_evidence.py`` prints
-the constants. No public data set took part.
+The score is a weighted sum of these plus a constant for the family; the softmax of the scores is
+the candidates' evidence. The weights maximise the expected adjusted mutual information with the
+truth when a candidate is drawn by its evidence, plus a quarter for the right number of clusters, on
+generated data sets that have clusters; the threshold of a valley's significance is set to 5 % false
+positives on those that have none. ``python benchmarks/auto_evidence.py`` prints the constants. No
+public data set was used.
 
-The choice is a Bayes estimate: the candidate of the highest expected agreement with the truth, were
-the truth one of the candidates and these as probable as their evidence. So families that find the
-same clusters, and share the evidence for them, do not lose to a single one.
+The choice is a Bayes estimate: the candidate of highest expected agreement with the truth, if the
+truth is one of the candidates, with the evidence as probabilities. So families that find the same
+clusters, and share the evidence for them, do not lose to a single one.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from countless.auto.separation import Separation, separation
 
-# Added to the share of links that are cut, so that none has a logarithm.
+# Added to the share of links that are cut, so that the logarithm of zero is finite.
 NO_CUT = 0.005
-# Significance of a valley beyond which it counts no more, and the excess that is a factor of 20.
+# Upper limits of a valley's significance, and of the log excess (a factor of 20).
 MOST_SIGNIFICANT, MOST_EXCESS = 4.0, 3.0
 # Rows on which two clusterings are compared.
 MOST_COMPARED = 2_000
-# Families whose clusters may have any shape: the way from mean to mean says nothing about them.
+# Families whose clusters may have any shape: the line from mean to mean is meaningless for them.
 ANY_SHAPE = ("merged", "connected", "chained")
-# Families that find several clusters only where null references of their own have none.
+# Families that test several clusters against their own null references.
 JUDGED = ("connected", "chained")
 
 
 class Weights(NamedTuple):
-    """What each measurement counts; chosen by benchmarks/auto_evidence.py."""
+    """The weight of each statistic; chosen by benchmarks/auto_evidence.py."""
 
     cut: float
     missed: float
@@ -67,7 +67,7 @@ class Weights(NamedTuple):
     tiles: float
     agreement: float
     log_clusters: float
-    family: Mapping[str, float]  # 0 for a family that took no part in the choice of weights
+    family: Mapping[str, float]  # 0 for a family that was not used to choose the weights
     # The probability that k is right is expit of a constant and weighted sums: for several clusters
     # of the log odds of all evidence for this k and of log k; for one of the significance of the
     # strongest valley and of the share of candidates that have several.
@@ -75,7 +75,7 @@ class Weights(NamedTuple):
     one: tuple[float, float, float]
 
 
-# A valley between two clusters is this significant, or chance has made it.
+# Threshold of a valley's significance.
 LEAST_SIGNIFICANCE = 2.7
 WEIGHTS = Weights(
     cut=-0.55,
@@ -94,12 +94,12 @@ WEIGHTS = Weights(
     several=(-0.66, 0.43, 0.05),
     one=(2.49, -0.06, -5.09),
 )
-# Evidence of 0 or 1 has log odds of this size at most.
+# Log odds of the evidence are clipped to this size.
 MOST_ODDS = 6.0
 
 
 class Measurements(NamedTuple):
-    """What is measured of a clustering of two clusters or more."""
+    """The statistics of a clustering with two clusters or more."""
 
     cut: float
     missed: float
@@ -115,50 +115,50 @@ class Measurements(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What was measured of all candidates."""
+    """The statistics of all candidates."""
 
     measured: dict[str, Measurements]  # of the candidates with several clusters
-    agreements: np.ndarray  # (n_measured, n_measured), adjusted mutual information of each two
-    significance: float  # of the strongest valley between clusters
-    apart: bool  # whether a candidate needs no valley to be told from chance
-    known: bool | None = None  # whether there is structure, where that is known otherwise
+    agreements: np.ndarray  # (n_measured, n_measured), adjusted mutual information of each pair
+    significance: float  # of the most significant valley between clusters
+    apart: bool  # whether a candidate shows structure without a significant valley
+    known: bool | None = None  # whether there is structure, if another test decides
 
     @property
     def structure(self) -> bool:
-        """Tell whether there is more than one cluster."""
+        """Whether there is more than one cluster."""
         if not self.measured or self.known is not None:
             return bool(self.measured and self.known)
         return self.apart or self.significance >= LEAST_SIGNIFICANCE
 
     def evidence(self) -> dict[str, float]:
-        """Return what speaks for each candidate with several clusters; they add up to 1."""
+        """Return the evidence of each candidate with several clusters; it sums to 1."""
         if not self.structure:
             return dict.fromkeys(self.measured, 0.0)
         share = softmax([found.score(name) for name, found in self.measured.items()])
         return dict(zip(self.measured, share.tolist(), strict=True))
 
     def best(self) -> str | None:
-        """Return the candidate of the highest expected agreement with the truth; None for one."""
+        """Return the candidate of highest expected agreement; None for one cluster."""
         if not self.structure:
             return None
         evidence = np.array(list(self.evidence().values()))
-        expected = (self.agreements @ evidence).round(9)  # candidates that coincide are equal
+        expected = (self.agreements @ evidence).round(9)  # ties between identical clusterings
         return list(self.measured)[np.lexsort((evidence, expected))[-1]]
 
 
 def compare(
     X: np.ndarray, links: sp.csr_array, clusterings: Mapping[str, np.ndarray]
 ) -> Comparison:
-    """Measure what speaks for each clustering of two clusters or more.
+    """Compute the statistics of each clustering with two clusters or more.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
     links : CSR array of shape (n_rows, n_rows)
-        A symmetric graph that links each row to its nearest neighbours.
+        A symmetric nearest-neighbour graph of the rows.
     clusterings : mapping from names to ndarray of int of shape (n_rows,)
-        Labels 0, 1, ..., all of which occur. 'merged' is made from 'elliptical', so neither counts
-        as another's opinion of the other.
+        Labels 0, 1, ..., all of which occur. 'merged' is made from 'elliptical', so their agreement
+        with each other is not counted.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def compare(
 
 
 class _Pieces(NamedTuple):
-    """Pieces of the data, the links and valleys between them, and these merged across no valley."""
+    """Pieces of the data, the links and valleys between them, and the merged pieces."""
 
     labels: np.ndarray
     merged: np.ndarray
@@ -215,14 +215,14 @@ class _Pieces(NamedTuple):
     def of(
         clusterings: Mapping[str, np.ndarray], valleys: Mapping[str, Separation], name: str
     ) -> _Pieces:
-        if not name:  # nothing but clusters of any shape
+        if not name:  # only families of any shape
             one = np.zeros(len(next(iter(clusterings.values()))), dtype=np.int32)
             return _Pieces(one, one, None)
         labels = clusterings[name]
         return _Pieces(labels, valleys[name].merge()[labels], valleys[name])
 
     def against(self, labels: np.ndarray) -> tuple[float, float, float]:
-        """Return what a clustering misses, keeps together across valleys, and cuts to tiles."""
+        """Return the statistics 'missed', 'within' and 'tiles' of a clustering."""
         missed = conditional_entropy(self.merged, labels)
         if self.valleys is None or not len(self.valleys.pairs):
             return missed, 0.0, 0.0
@@ -237,7 +237,7 @@ class _Pieces(NamedTuple):
 
 
 def _independent(name: str, other: str) -> bool:
-    """Tell whether two candidates are different families, of which neither made the other."""
+    """Return whether the agreement of a candidate with another counts: they are independent."""
     return name != other and {name, other} != {"merged", "elliptical"} and other != "merged"
 
 
@@ -256,25 +256,25 @@ def conditional_entropy(labels: np.ndarray, given: np.ndarray) -> float:
 
 
 def agreement(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the adjusted mutual information of two clusterings, on some rows of long tables."""
+    """Return the adjusted mutual information of two clusterings, on a subsample of many rows."""
     step = -(-len(one) // MOST_COMPARED)
     return float(adjusted_mutual_info_score(one[::step], other[::step]))
 
 
 def signs(comparison: Comparison, n_clusters: Mapping[str, int], chosen: str | None) -> np.ndarray:
-    """Return what the confidence in the number of clusters of a choice depends on.
+    """Return the features from which the confidence in the number of clusters is computed.
 
     Parameters
     ----------
     comparison : Comparison
     n_clusters : mapping from str to int
-        Those of all candidates.
+        The number of clusters of all candidates.
     chosen : str or None
-        The candidate that is chosen; None for one cluster.
+        The chosen candidate; None for one cluster.
     """
     if chosen is None:
         share = np.mean([k > 1 for k in n_clusters.values()]) if n_clusters else 0.0
-        # Valleys say nothing where structure is known otherwise.
+        # Valleys are ignored if another test decides about structure.
         significance = comparison.significance if comparison.known is None else 0.0
         return np.array([1.0, significance, share])
     evidence = comparison.evidence()

@@ -1,8 +1,8 @@
-"""The front door: rows in, clusters out, with the reason why these and how sure they are.
+"""Automatic choice of the clustering method, with a reason and a confidence.
 
-Round clusters, elliptical ones and connected ones are right on different data. Each family is
-fitted, every clustering is measured in the same way (`countless.auto.choice`), and the one that
-the evidence supports best is returned, or one cluster where the data shows no more than chance.
+Round, elliptical and connected clusters suit different data. Each family is fitted, the same
+statistics are computed for every clustering (`countless.auto.choice`), and the best supported one
+is returned, or one cluster if there is no significant structure.
 """
 
 from __future__ import annotations
@@ -36,49 +36,49 @@ from countless.hard.graph.estimator import GraphDPMeans
 from countless.hard.parameters import is_number
 
 ONE = "one cluster"
-# Clusterings whose adjusted mutual information is above this are called nearly the same.
+# Clusterings whose adjusted mutual information is above this are reported as nearly the same.
 SAME = 0.95
 
 
 class Candidate(NamedTuple):
-    """A clustering that was tried."""
+    """A candidate clustering."""
 
     method: str
-    n_clusters: int | None  # None where it failed or was left out
-    evidence: float | None  # from 0 to 1; all add up to 1
+    n_clusters: int | None  # None if it failed or was left out
+    evidence: float | None  # from 0 to 1; sums to 1 over candidates
     agreement: float | None  # adjusted mutual information with the clustering that was chosen
     seconds: float
     note: str
 
 
 class Outcome(NamedTuple):
-    """What was tried, and which of it was chosen."""
+    """All candidates, and the chosen one."""
 
     candidates: list[Candidate]
     chosen: int
     fitted: Fitted
     confidence: float
-    labels: dict[str, np.ndarray]  # of each candidate, of the rows that were compared
-    places: np.ndarray  # of those rows
+    labels: dict[str, np.ndarray]  # of each candidate, on the rows used for comparison
+    places: np.ndarray  # indices of those rows
 
 
 class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Cluster data of any shape, without choosing a method or the number of clusters.
 
-    Fits round, elliptical and connected clusters, and returns those that the data supports best; or
-    one cluster where it supports none.
+    Fits round, elliptical and connected clusters, and returns the best supported ones, or one
+    cluster if there is no significant structure.
 
     Parameters
     ----------
     candidates : sequence of str or mapping from str to estimator, default=None
-        What is tried: some of 'round' (`DPMeans`), 'elliptical' and 'merged' (the most probable
-        `DPMixture`, as it is and with components merged that no valley of density separates),
+        The candidates: some of 'round' (`DPMeans`), 'elliptical' and 'merged' (the most probable
+        `DPMixture`, unchanged and with components merged that no density valley separates),
         'connected' (`SpectralDPMeans`) and 'chained' (`DivisiveClustering('mst')`); for a table of
         mixed columns 'columns' (`DPMixture` with a model for each column) and 'dissimilarity'
-        (`LinkageClustering`). By default all that suit the data. A mapping names estimators of
-        your own.
+        (`LinkageClustering`). By default all that apply to the data. A mapping gives names to
+        user-defined estimators.
     time_budget : float, default=None
-        Seconds after which no further candidate is begun; the first is always fitted.
+        Seconds after which no further candidate is started; the first is always fitted.
     random_state : int, RandomState instance or None, default=None
         Passed to candidates.
     n_jobs : int, default=None
@@ -90,24 +90,24 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The cluster of each row.
     n_clusters_ : int
     best_estimator_ : estimator
-        What was chosen, fitted; for one cluster a `DPMeans`.
+        The chosen estimator, fitted; for one cluster usually a `DPMeans`.
     best_method_ : str
         Its name among the candidates, or 'one cluster'.
     candidates_ : list of Candidate
-        For each candidate: ``method``, ``n_clusters``, ``evidence`` (its share, from 0 to 1: one
-        cluster has all of it where there is no structure, and none otherwise), ``agreement`` with
-        what was chosen, ``seconds``, and a ``note`` on samples, warnings and failures.
+        For each candidate: ``method``, ``n_clusters``, ``evidence`` (its share, from 0 to 1: that
+        of one cluster is 1 if there is no structure, and 0 otherwise), ``agreement`` with the
+        chosen clustering, ``seconds``, and a ``note`` on samples, warnings and failures.
     candidate_labels_ : dict from str to ndarray
-        The clusters of each candidate, of the rows on which they were compared.
+        The clusters of each candidate, on the rows used for comparison.
     compared_rows_ : ndarray
-        The places of those rows.
+        The indices of those rows.
     confidence_ : float
-        The probability that the number of clusters is right, from 0 to 1, as it was on generated
-        data sets whose clusters were known.
+        The probability that the number of clusters is right, from 0 to 1, calibrated on generated
+        data sets with known clusters.
     reason_ : str
-        Why these clusters, in a sentence.
+        The reason for the choice, in a sentence.
     path_ : PenaltyPath or SpectrumPath
-        The path of ``best_estimator_``, where that has one.
+        The path of ``best_estimator_``, if it has one.
     n_iter_, converged_ : int, bool
         Those of ``best_estimator_``.
     n_features_in_ : int
@@ -115,8 +115,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Notes
     -----
     All candidates but the round one are fitted to a sample of 5,000 rows of a longer table, on
-    which all are compared, and the other rows are labelled by ``predict``. Which rows those are
-    does not depend on ``random_state``.
+    which all are compared, and the other rows are labelled by ``predict``. The sample does not
+    depend on ``random_state``.
 
     `save_model` writes ``best_estimator_``.
 
@@ -151,8 +151,9 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), data frame, or graph
-            Rows of numbers; a pandas, polars or PyArrow frame whose columns may be of any kind and
-            have missing values; or a graph: of networkx or igraph, or a symmetric sparse matrix.
+            Numeric rows; a pandas, polars or PyArrow data frame whose columns may be of any type
+            and have missing values; or a graph: of networkx or igraph, or a symmetric sparse
+            matrix.
         y : ignored
 
         Returns
@@ -178,7 +179,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         lambda self: not hasattr(self, "labels_") or hasattr(self.best_estimator_, "predict")
     )
     def predict(self, X):
-        """Return the cluster of each row of X, as ``best_estimator_`` has it.
+        """Return the cluster of each row of X, predicted by ``best_estimator_``.
 
         Parameters
         ----------
@@ -209,7 +210,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             )
 
     def _families(self, usual: Mapping[str, Family]) -> dict[str, Family]:
-        """Return what is to be tried."""
+        """Return the candidate families."""
         given = self.candidates
         if given is None:
             return dict(usual)
@@ -231,7 +232,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """Fit all candidates and choose between them."""
         numbers = data.numbers if isinstance(data, MixedTable) else data
         n_rows = len(numbers)
-        # They are compared on rows that all of them were fitted to.
+        # Candidates are compared on rows that all of them were fitted to.
         fewest = min(family.most_rows or MOST_ROWS for family in families.values())
         shown = Sampler(n_rows).places(fewest)
         compared = numbers if shown is None else numbers[shown]
@@ -273,7 +274,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return self
 
     def _store(self, outcome: Outcome, X: Any, numbers: np.ndarray) -> None:
-        """Keep what was chosen, and the labels of all rows."""
+        """Set the fitted attributes, and label all rows."""
         chosen = outcome.candidates[outcome.chosen]
         if chosen.method == ONE:
             estimator = _one_cluster(numbers, outcome, self.n_jobs)
@@ -283,7 +284,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         sampled = chosen.method != ONE and outcome.fitted.places is not None
         self.labels_ = estimator.predict(X) if sampled else estimator.labels_
         self.n_clusters_ = int(np.max(self.labels_)) + 1
-        # An estimator of the user's may not say how it ended.
+        # A user's estimator may lack these attributes.
         self.n_iter_ = getattr(estimator, "n_iter_", 1)
         self.converged_ = bool(getattr(estimator, "converged_", True))
         self.candidates_, self.confidence_ = outcome.candidates, outcome.confidence
@@ -297,7 +298,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
 
 def _take(data: np.ndarray | MixedTable, places: np.ndarray | None) -> Any:
-    """Return the rows at some places, or all."""
+    """Return the rows at some indices, or all."""
     if isinstance(data, MixedTable):
         return data.take(places)
     return data if places is None else data[places]
@@ -342,18 +343,18 @@ def _choose(
 
 
 def _one_cluster(numbers: np.ndarray, outcome: Outcome, n_jobs: int | None) -> Any:
-    """Return an estimator that has one cluster: a candidate, or DP-means at a price above all."""
+    """Return an estimator with one cluster: a candidate, or DP-means with a large penalty."""
     fitted = outcome.fitted
     if fitted.places is None and not np.any(fitted.estimator.labels_):
         return fitted.estimator
     numbers = numbers.astype(np.float64)
-    # One cluster costs no more than any other number when each costs as much as all rows in one.
+    # With the total cost of one cluster as the penalty, one cluster is optimal.
     penalty = float(np.square(numbers - numbers.mean(axis=0)).sum()) or 1.0
     return DPMeans(penalty, n_jobs=n_jobs).fit(numbers)
 
 
 def _reason(outcome: Outcome) -> str:
-    """Say in a sentence why the chosen clusters were chosen."""
+    """Return a sentence with the reason for the choice."""
     families = {**FAMILIES, **MIXED_FAMILIES}
     chosen = outcome.candidates[outcome.chosen]
     others = [one for one in outcome.candidates[1:] if one.n_clusters is not None and one != chosen]
@@ -364,7 +365,7 @@ def _reason(outcome: Outcome) -> str:
             return "One cluster: the columns do not depend on each other."
         return "One cluster: where methods would cut it, the rows are as dense as on either side."
     what = families[chosen.method].clusters if chosen.method in families else chosen.method
-    # 'merged' is the mixture once more, which 'elliptical' speaks for.
+    # 'merged' is left out: it is the same mixture as 'elliptical'.
     several = [one for one in others if (one.n_clusters or 1) > 1 and one.method != "merged"]
     if not several:
         return f"{what}: no other method finds more than one cluster."
@@ -382,7 +383,7 @@ def _reason(outcome: Outcome) -> str:
 
 
 def _pieces(outcome: Outcome, method: str, given: str) -> float:
-    """Return how finely one clustering cuts the clusters of another."""
+    """Return the conditional entropy of one clustering given another."""
     return conditional_entropy(outcome.labels[method], outcome.labels[given])
 
 

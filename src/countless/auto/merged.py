@@ -1,10 +1,10 @@
 """Connected clusters as unions of ellipses: a mixture whose components are merged.
 
-A ring or a moon takes a mixture many components, with no valley of density between one and the
-next. Merging all components that no valley separates gives back the ring, leaves apart what is
-apart, and gives a thin background to the clusters it surrounds (`countless.auto.separation`).
-Tables of many columns are projected on their leading principal components first: a covariance
-matrix of its own for each cluster takes more rows than such tables have.
+A mixture models a ring or a moon by many components, with no density valley between adjacent ones.
+Merging all components that no valley separates recovers the ring, keeps separate clusters separate,
+and adds a thin background to the clusters it surrounds (`countless.auto.separation`). Tables of
+many columns are first projected on their leading principal components: estimating a covariance
+matrix per cluster needs more rows than such tables have.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from countless.auto.separation import separation
 from countless.bayes.mixture import DPMixture
 from countless.hard.spectral.affinity import NEIGHBORS, Affinity
 
-# Neighbours of each row in the graph that says which clusters are neighbours.
+# Neighbours of each row in the graph that defines which clusters are adjacent.
 N_NEIGHBORS = 10
 # Principal components that a mixture is fitted to: 12 have a covariance matrix of 78 entries.
 MOST_COMPONENTS = 12
 # Rounds of the search for the mixture. On sets of the default-answer benchmark 5 rounds have the
-# mean adjusted mutual information of 50 (0.65 on the 13 slowest), in half the time.
+# same mean adjusted mutual information as 50 (0.65 on the 13 slowest), in half the time.
 N_ROUNDS = 5
 
 
 def neighbor_links(X: np.ndarray, n_jobs: int | None) -> sp.csr_array:
-    """Return a symmetric graph that links each row to its nearest neighbours."""
-    # In a table of few rows ten neighbours would reach into every cluster.
+    """Return the symmetric nearest-neighbour graph of rows."""
+    # In a table of few rows ten neighbours would include rows of every cluster.
     n_neighbors = min(N_NEIGHBORS, max(2, len(X) // 5))
     affinity = Affinity(NEIGHBORS, n_neighbors=n_neighbors, parameters={}, n_jobs=n_jobs)
     return affinity.between_rows(X)
 
 
 def leading_components(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the leading principal components, or 0 and all columns if they are few.
+    """Return the mean and the leading principal components, or 0 and the identity if few columns.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def leading_components(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class MergedMixture(ClusterMixin, BaseEstimator):
-    """Merge the components of a Dirichlet process mixture that no valley of density separates.
+    """Merge the components of a Dirichlet process mixture that no density valley separates.
 
     Parameters
     ----------
     merge : bool, default=True
-        Whether components are merged; if not, clusters are the components: ellipses.
+        Whether components are merged; if not, clusters are the (elliptical) components.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -76,11 +76,11 @@ class MergedMixture(ClusterMixin, BaseEstimator):
     mixture_ : DPMixture
         The mixture of the projected rows, found by ``inference='map'``.
     mean_, components_ : ndarray of shape (n_features,), (n_components, n_features)
-        The projection: at most 12 principal components, or all columns as they are.
+        The projection: at most 12 principal components, or all columns unchanged.
     groups_ : ndarray of shape (mixture_.n_clusters_,)
         The cluster of each component.
     n_iter_, converged_ : int, bool
-        Rounds of the search for the mixture, and True: it ends after five rounds at the latest.
+        Rounds of the search for the mixture, and always True: it ends after at most five rounds.
     n_features_in_ : int
 
     See Also
@@ -121,7 +121,7 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         return self.take(self.fit_mixture(X), X, neighbor_links(X, self.n_jobs))
 
     def fit_mixture(self, X: np.ndarray) -> MergedMixture:
-        """Fit the projection and the mixture, and merge nothing."""
+        """Fit the projection and the mixture, without merging."""
         self.mean_, self.components_ = leading_components(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # rounds are few on purpose
@@ -129,7 +129,7 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         return self
 
     def take(self, fitted: MergedMixture, X: np.ndarray, links: sp.csr_array) -> MergedMixture:
-        """Take the components of a mixture that was fitted to X, its own or another's."""
+        """Use the mixture of an estimator fitted to X (this or another), and merge components."""
         validate_data(self, X, reset=True, skip_check_array=True)
         self.mean_, self.components_ = fitted.mean_, fitted.components_
         self.mixture_ = mixture = fitted.mixture_
@@ -144,7 +144,7 @@ class MergedMixture(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Return the cluster of the likeliest component for each row of X."""
+        """Return the cluster of the most probable component for each row of X."""
         check_is_fitted(self, "groups_")
         X = validate_numbers(self, X, reset=False)
         return self.groups_[self.mixture_.predict(self._project(X))]

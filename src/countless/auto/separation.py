@@ -1,19 +1,19 @@
-"""How well clusters are separated: the valley of density between two that are neighbours.
+"""Separation of clusters: the density valley between two adjacent clusters.
 
-The density of rows is followed from one cluster to another that it shares links of a neighbour
-graph with, on two ways: straight from mean to mean, and from medoid to medoid by way of the rows at
-the border, which follows clusters that bend. A kernel estimate takes rows beside a way by a normal
-weight in units of the spread within the two clusters, whatever cluster they are in. The product of
-two log-concave functions has log-concave marginals, so that along a straight line through a
-log-concave density (a normal, a box, an exponential, ...) there is no valley but for chance. The
-depth of a valley is ``log(lower mode / bottom)``, and its significance is the depth in standard
-errors. Of the two ways that with the less significant valley counts, as a pass between two
-mountains is the best way across.
+The density is estimated along two paths between clusters that share links of a neighbour graph: the
+straight line from mean to mean, and the polyline from medoid to medoid via the medoid of the border
+rows, which follows curved clusters. The kernel density estimate weights rows by a normal kernel of
+their distance from the path, in units of the within-cluster covariance of the two clusters; rows of
+all clusters are used. The product of two log-concave functions has log-concave marginals, so that
+along a straight line through a log-concave density (normal, uniform on a box, exponential, ...)
+there is no valley except by chance. The depth of a valley is ``log(lower mode / minimum)``, and its
+significance is the depth in standard errors. Of the two paths the one with the less significant
+valley counts, as a mountain pass is the best route across.
 
 This is the ridgeline test of Hennig (2010) with an estimated density in place of a fitted one. The
-fitted one is of use as well: pieces of a curve or of a box that are taken for normal clusters have
-more rows at their borders than normal clusters would, by a factor of two and more. Clusters that
-are normal and overlap have as many as they should, with a valley between them or without.
+fitted density is used, too: pieces of a curve or of a box that are modelled as normal clusters have
+more rows at their borders than normal clusters would, by a factor of two and more. Overlapping
+normal clusters have as many as expected, with or without a valley between them.
 
 F. Chazal, L. Guibas, S. Oudot and P. Skraba, *Persistence-based clustering in Riemannian
 manifolds*, Journal of the ACM 60, 2013.
@@ -32,44 +32,44 @@ from scipy.linalg import solve_triangular
 from countless._labels import number_by_appearance
 from countless._threads import one_library_thread
 
-# Places on a way at which the density is evaluated, and bins that rows are gathered in.
+# Points on a segment at which the density is evaluated, and bins of the binned kernel estimate.
 N_PLACES, N_BINS = 32, 128
-# Clusters of fewer rows have no spread to measure by.
+# Clusters of fewer rows have no covariance estimate.
 FEWEST_ROWS = 3
-# Kernel widths beyond the ends of a way, and the least weight, up to which rows count.
+# Rows are used up to this many bandwidths beyond the ends of a segment, and above this weight.
 REACH, LEAST_WEIGHT = 4.0, 1e-3
-# The covariance within two clusters is shrunk towards a multiple of the identity by this share, and
-# more where the rows are few for their dimension.
+# The within-cluster covariance is shrunk towards a multiple of the identity by this share, and more
+# if there are few rows for the dimension.
 SHRINKAGE = 0.05
-# The variance of equal rows, as a share of that of all.
+# Variance attributed to equal rows, as a share of the total variance.
 LEAST_SPREAD = 1e-6
 
 
 class Valley(NamedTuple):
-    """The density between two clusters."""
+    """The density valley between two clusters."""
 
-    depth: float  # log ratio of the lower mode to the bottom
+    depth: float  # log ratio of the lower mode to the minimum
     error: float  # its standard error
-    excess: float  # log ratio of rows at the border to those that two normal clusters would have
+    excess: float  # log ratio of rows at the border to those expected of two normal clusters
 
 
 NO_VALLEY = Valley(0.0, 1.0, 0.0)
 
 
 class Separation(NamedTuple):
-    """Valleys between all clusters that share links."""
+    """Density valleys between all clusters that share links."""
 
     pairs: np.ndarray  # (n_pairs, 2), the first smaller than the second
     n_links: np.ndarray  # (n_pairs,)
     depth: np.ndarray  # (n_pairs,), of the valley between the two
     error: np.ndarray  # (n_pairs,), of the depth
     excess: np.ndarray  # (n_pairs,), of rows at the border
-    level: np.ndarray  # (n_clusters,), log density at the mode, if clusters were normal
+    level: np.ndarray  # (n_clusters,), log density at the mode of a fitted normal
     level_error: np.ndarray  # (n_clusters,)
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return len(self.level)
 
     @property
@@ -78,17 +78,17 @@ class Separation(NamedTuple):
         return self.depth / self.error
 
     def strongest(self) -> float:
-        """Return the significance of the most significant valley, 0 where there is none."""
+        """Return the significance of the most significant valley, 0 if there is none."""
         return float(self.significance.max(initial=0.0))
 
     def merge(self, least: float | None = None) -> np.ndarray:
-        """Return the group of each cluster when those without a significant valley are merged.
+        """Return the group of each cluster after merging those without a significant valley.
 
-        By default a valley must be more significant than ``sqrt(2 log(n_clusters))``, about the
-        highest of as many standard normal numbers: the more clusters, the more are high by chance.
-        Passes are visited from the highest to the lowest, as a falling tide would bare them; two
-        groups are merged where the lower of their peaks stands less significantly above the pass
-        (Chazal and others, 2013). So two dense clusters stay apart that a thin background links.
+        By default the threshold is ``sqrt(2 log(n_clusters))``, about the expected maximum of as
+        many standard normal variables: a correction for multiple comparisons. Saddle points are
+        visited from the highest to the lowest density; two groups are merged if the persistence of
+        the lower of their modes above the saddle is not significant (Chazal and others, 2013). So
+        two dense clusters that are linked by a thin background are not merged.
         """
         if least is None:
             least = float(np.sqrt(2 * np.log(self.n_clusters)))
@@ -116,7 +116,7 @@ def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separa
     labels : ndarray of int of shape (n_rows,)
         0, 1, ..., all of which occur.
     links : CSR array of shape (n_rows, n_rows)
-        A symmetric graph that links each row to its nearest neighbours.
+        A symmetric nearest-neighbour graph of the rows.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def separation(X: np.ndarray, labels: np.ndarray, links: sp.csr_array) -> Separa
 
 
 def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray) -> Valley:
-    """Return the valley of density between two clusters of rows.
+    """Return the density valley between two clusters of rows.
 
     Parameters
     ----------
@@ -174,11 +174,11 @@ def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray
     if min(len(one), len(other)) < FEWEST_ROWS:
         return NO_VALLEY
     rows = _whiten(X, one, other)
-    if rows is None:  # rows of each cluster are equal: values are few, which says nothing
+    if rows is None:  # rows of each cluster are equal: no covariance
         return NO_VALLEY
-    # Silverman's rule for as many rows as the harmonic mean of the two numbers.
+    # Silverman's rule, with the harmonic mean of the two cluster sizes.
     width = 1.06 * (2 / (1 / len(one) + 1 / len(other))) ** -0.2
-    # Rows of the clusters are at about this squared distance beside the way.
+    # The expected squared distance of the clusters' rows from the path.
     beside = float(max(X.shape[1] - 1, 1))
     ends = [rows[members].mean(axis=0) for members in (one, other)]
     bent = [_medoid(rows, members) for members in (one, border, other)]
@@ -188,7 +188,7 @@ def valley(X: np.ndarray, one: np.ndarray, other: np.ndarray, border: np.ndarray
 
 
 def _whiten(X: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray | None:
-    """Return all rows in units of the spread within two clusters; None where there is none."""
+    """Whiten all rows by the within-cluster covariance of two clusters; None if it is zero."""
     a, b = X[one], X[other]
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     n, d = len(a) + len(b), X.shape[1]
@@ -210,7 +210,7 @@ def _medoid(rows: np.ndarray, members: np.ndarray) -> np.ndarray:
 def _along(
     rows: np.ndarray, way: list[np.ndarray], width: float, beside: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums of kernels, and of their squares, at places on a way of straight lines."""
+    """Return sums of kernels, and of their squares, at points on a polyline."""
     parts = []
     for start, end in pairwise(way):
         length = float(np.linalg.norm(end - start))
@@ -230,8 +230,8 @@ def _along(
 
 
 def _lowest(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
-    """Return the depth of the valley at the lowest place on a way, and its standard error."""
-    # Sums of kernels are near Poisson: half a count keeps an empty valley from being infinite.
+    """Return the depth of the valley at the minimum along a path, and its standard error."""
+    # Kernel sums are about Poisson: a pseudo-count of one half keeps the depth finite.
     density = sums + 0.5
     bottom = int(density.argmin())
     left, right = int(density[: bottom + 1].argmax()), bottom + int(density[bottom:].argmax())
@@ -241,10 +241,10 @@ def _lowest(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
 
 
 def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
-    """Compare the rows of two clusters at their border with those of normal clusters.
+    """Return the log ratio of observed to expected rows at the border of two clusters.
 
-    Both are weighted by a normal kernel about the place on the line between the means where normal
-    clusters would have the fewest.
+    Expected are those of two normal clusters. Rows are weighted by a normal kernel about the point
+    on the line between the means where the expected density is lowest.
     """
     start, end = (rows.mean(axis=0) for rows in clusters)
     length = float(np.linalg.norm(end - start))
@@ -273,8 +273,8 @@ def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
 def _levels(X: np.ndarray, members: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the log density at the modes of clusters, up to a constant, and its standard error.
 
-    Those of normal distributions; the errors are of the number of rows and of the determinant of
-    their covariance.
+    The densities are fitted normals; the errors are those of the number of rows and of the
+    determinant of the covariance.
     """
     d = X.shape[1]
     scale = X.var(axis=0).sum() / d
@@ -283,7 +283,7 @@ def _levels(X: np.ndarray, members: list[np.ndarray]) -> tuple[np.ndarray, np.nd
         n = len(rows)
         away = X[rows] - X[rows].mean(axis=0)
         spread = away.T @ away / n
-        # Rows that are few for their dimension have the spread of a ball; no rows are all equal.
+        # Shrink to a spherical covariance if rows are few, with a lower bound on the variance.
         share = min(1.0, SHRINKAGE + 2 * d / n)
         ball = max(np.trace(spread) / d, LEAST_SPREAD * scale) or 1.0
         spread = (1 - share) * spread + share * ball * np.eye(d)

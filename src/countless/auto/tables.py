@@ -1,4 +1,4 @@
-"""What `AutoClustering` is given: rows of numbers, a table of mixed columns, or a graph."""
+"""The input of `AutoClustering`: numeric rows, a table of mixed columns, or a graph."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from countless._numbers import check_column_names
 from countless.bayes.mixture import DPMixture
 from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
 
-# Rows that show whether columns depend on each other, and shuffled copies they are compared with.
+# Permutation test of dependence between columns: rows of the sample, and number of permutations.
 MOST_SHOWN, N_SHUFFLES = 500, 9
-# Deviations above the mean of the shuffled copies that dependence must reach.
+# Threshold of the test, in standard deviations above the mean of the permuted copies.
 DEVIATIONS = 3.0
 
 
 class MixedTable(NamedTuple):
-    """A data frame of mixed columns, and numbers in which its clusters are compared."""
+    """A data frame of mixed columns, and a numeric encoding on which clusterings are compared."""
 
     frame: Any
     numbers: np.ndarray  # (n_rows, n_numbers)
 
     def take(self, places: np.ndarray | None) -> Any:
-        """Return the rows at some places, or all."""
+        """Return the rows at some indices, or all."""
         if places is None:
             return self.frame
         return nw.from_native(self.frame, eager_only=True)[places].to_native()
 
     def has_dependent_columns(self) -> bool:
-        """Tell whether columns depend on each other, so that there may be several clusters.
+        """Return whether columns depend on each other, so that there may be several clusters.
 
-        The levels of a column are separate by themselves. Clusters are where columns depend on each
-        other: the most probable mixture of the table is then more probable than those of copies
-        whose columns are shuffled independently, which have the same cells in every column.
+        The levels of a single column are always separate. Clusters make columns dependent: then the
+        log joint density of the most probable mixture exceeds that of copies whose columns are
+        permuted independently, which have the same marginals (a permutation test).
         """
         random = np.random.default_rng(0)
         n_rows = len(self.numbers)
@@ -47,7 +47,7 @@ class MixedTable(NamedTuple):
 
 
 def _shuffled(table: nw.DataFrame, random: np.random.Generator) -> nw.DataFrame:
-    """Return a table with every column in an order of its own."""
+    """Return a table with every column permuted independently."""
     shuffled = [column[random.permutation(len(table))] for column in table.iter_columns()]
     return table.with_columns(*shuffled)
 
@@ -59,7 +59,7 @@ def _log_joint(table: Any) -> float:
 
 
 def is_graph(X: Any) -> bool:
-    """Tell whether something is a graph: networkx's, igraph's, or a symmetric sparse matrix.
+    """Return whether X is a graph of networkx or igraph, or a symmetric sparse matrix.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def is_graph(X: Any) -> bool:
 
 
 def mixed_table(X: Any) -> MixedTable | None:
-    """Return a data frame whose columns are not all numbers without gaps; None for others."""
+    """Return a data frame that has non-numeric columns or missing values; None for others."""
     check_column_names(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
@@ -89,7 +89,7 @@ def mixed_table(X: Any) -> MixedTable | None:
         if column.kind == NUMERIC:
             parts.append(_standardized(values)[:, None])
         else:
-            # One column for each level, so that two rows that differ are as far apart as two
+            # One-hot encoding, scaled so that two different levels are at distance 1, as two
             # numbers one standard deviation apart.
             known = values[~np.isnan(values)]
             parts.append((values[:, None] == np.unique(known)) / np.sqrt(2))
@@ -97,7 +97,7 @@ def mixed_table(X: Any) -> MixedTable | None:
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Return numbers of mean 0 and deviation 1; a missing value is 0."""
+    """Return numbers of mean 0 and standard deviation 1; a missing value is 0."""
     known = ~np.isnan(values)
     if not known.any():
         return np.zeros(len(values))

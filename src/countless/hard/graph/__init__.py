@@ -1,1 +1,1 @@
-"""Cuts of graphs, without choosing how many."""
+"""Graph partitioning by penalised cuts, without choosing the number of clusters."""

@@ -1,9 +1,9 @@
-"""What random graphs show: how many clusters a clever cut finds where there are none.
+"""The null reference of graphs: random graphs with the same degrees (configuration model).
 
-Any graph can be cut at a low enough price: the fewer links a node has, the more of them a clever
-cut of even a random graph can spare. So random graphs with the same degrees go through the same
-steps, and a plateau counts only as far as it lies at prices where they have fewer clusters. How far
-the plateaus of lucky random graphs go beyond what is usual for them is what a plateau must exceed.
+Any graph can be partitioned at a low enough price: the fewer links a node has, the lower is the
+optimised cut even of a random graph. So random graphs with the same degrees go through the same
+optimisation, and only that part of a plateau counts which lies at prices where they have fewer
+clusters. It must be wider than such parts are in almost all of the random graphs themselves.
 """
 
 from __future__ import annotations
@@ -17,37 +17,36 @@ from scipy.sparse.csgraph import connected_components
 from countless.hard.graph.corners import SHARES, Steps, find_corners, steps
 from countless.hard.graph.moves import Graph
 
-# Random graphs: how many, and how many for a graph of few nodes, whose random graphs differ more.
+# Number of random graphs, and that for a graph of few nodes, whose random graphs vary more.
 N_RANDOM = 24
 N_RANDOM_OF_FEW, FEW_NODES = 96, 100
-# The nodes of each at least, and its links, both ways, at most.
+# Least number of nodes of a random graph, and its largest number of links, counted both ways.
 RANDOM_NODES = 128
 RANDOM_LINKS = 5_000
-# Deviations beyond the usual that chance may go at one number of clusters.
+# Robust standard deviations above the median price of random graphs, for each k.
 DEVIATIONS = 2.0
-# Of all numbers, a plateau must beat those of all random graphs but this share: if the graph was
-# one of them, that would happen about as often.
+# Significance level over all k: a plateau must exceed those of all random graphs but this share.
 LUCKY = 1 / 12
-# Links from a node to itself, or to the same node twice, are tied anew so many times.
+# Self-loops and multiple links are rewired at most this many times.
 RETIES = 30
 
 
 class Chance(NamedTuple):
-    """The prices, as shares of the unit, that keep random graphs below 2, 3, ... clusters."""
+    """The prices, in shares of the unit, above which random graphs have fewer than k clusters."""
 
-    price: np.ndarray
+    price: np.ndarray  # for k = 2, 3, ...
     share: float  # the nodes of a random graph per node of the graph itself
-    luck: float  # what a plateau must exceed beyond these prices
+    luck: float  # null quantile of the firmness, which a plateau must exceed
 
     def of(self, n_clusters: np.ndarray) -> np.ndarray:
-        """Return the prices at which random graphs have as many clusters for their size."""
+        """Return the prices at which random graphs have as many clusters, relative to size."""
         at = np.ceil(n_clusters * self.share).astype(np.int64) - 2
         return self.price[np.clip(at, 0, len(self.price) - 1)]
 
     def firmness(self, found: Steps) -> np.ndarray:
-        """Return how wide each step but the first is beyond chance, in shares of the unit.
+        """Return the width of each step but the first above the null prices, in shares of the unit.
 
-        The width counts for ``1 - 1 / k`` of itself: few clusters are wide by nature.
+        It is multiplied by ``1 - 1 / k``: plateaus of few clusters are wider in any graph.
         """
         k = found.n_clusters[1:]
         firm = np.maximum(found.low[1:], self.of(k))
@@ -58,12 +57,12 @@ NO_CHANCE = Chance(np.zeros(1), 1.0, 0.0)
 
 
 def random_chance(graph: Graph) -> Chance:
-    """Cut random graphs with the same degrees, and tell what it takes.
+    """Partition random graphs with the same degrees, and return the null reference.
 
-    They are the same whenever this is asked, so that no seed decides what counts as chance.
-    Some of them have pieces that hang by a single link; the median and the median deviation tell
-    what is usual. Numbers of clusters beyond the most that were found in one are taken to be there
-    at the same price: how fine the search goes is no sign of clusters.
+    The seed is fixed, so that the null reference does not depend on a random state. Some random
+    graphs have pieces attached by a single link, so the median and the median absolute deviation
+    are used. For k above the largest found in a random graph its last price is used: the resolution
+    of the search is no evidence for clusters.
     """
     random = np.random.RandomState(0)
     n_random = _n_random(graph)
@@ -84,15 +83,15 @@ def random_chance(graph: Graph) -> Chance:
 
 
 def _n_random(graph: Graph) -> int:
-    """Return how many nodes a random graph has: the fewer links each, the more."""
+    """Return the number of nodes of a random graph: more if nodes have fewer links."""
     enough = max(RANDOM_NODES, RANDOM_LINKS * graph.n_nodes // len(graph.links))
     return min(graph.n_nodes, enough)
 
 
 def _beyond(values: np.ndarray) -> np.ndarray:
-    """Return the median of each column and some deviations more."""
+    """Return the median of each column plus `DEVIATIONS` robust standard deviations."""
     usual = np.median(values, axis=0)
-    # The median deviation, in units of the standard one of a bell.
+    # The median absolute deviation, scaled to the standard deviation of a normal distribution.
     return usual + DEVIATIONS * 1.4826 * np.median(np.abs(values - usual), axis=0)
 
 
@@ -102,14 +101,14 @@ def _random_steps(graph: Graph, random: np.random.RandomState) -> Steps:
 
 
 def random_graph(graph: Graph, random: np.random.RandomState) -> Graph:
-    """Tie the ends of a graph's links, or those at some of its nodes, together at random."""
+    """Rewire the links of a graph, or of a sample of its nodes, at random (configuration model)."""
     n = _n_random(graph)
     chosen = np.sort(random.choice(graph.n_nodes, n, replace=False))
     degree = np.diff(graph.indptr)[chosen]
     node = np.repeat(np.arange(n), degree)
     first = np.cumsum(degree) - degree
     link = np.arange(len(node)) - first[node] + graph.indptr[chosen][node]
-    # A node of a small graph cannot have more neighbors than there are other nodes.
+    # A node of a sampled graph cannot have more neighbors than there are other nodes.
     kept = random.random_sample(len(node)) * degree[node] < n - 1
     order = random.permutation(np.flatnonzero(kept))
     a, b = order[: len(order) // 2], order[len(order) // 2 : len(order) // 2 * 2]
@@ -131,7 +130,7 @@ def random_graph(graph: Graph, random: np.random.RandomState) -> Graph:
     largest = np.flatnonzero(component == np.bincount(component).argmax())
     tied = tied[largest][:, largest].tocsr()
     out = np.asarray(tied.sum(axis=1)).ravel()
-    # Every node keeps its ratio of weight to links, whatever the cut divides by.
+    # Every node keeps its ratio of weight to degree, for either cut.
     weight = out * (graph.weight / graph.out)[chosen][largest]
     indices = tied.indices.astype(np.int32)
     return Graph(tied.indptr.astype(np.int64), indices, tied.data, out, weight)

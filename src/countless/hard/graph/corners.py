@@ -1,8 +1,9 @@
-"""Clusterings of a graph that are best at some price, from few clusters to many.
+"""Clusterings of a graph that are optimal at some price, from few clusters to many.
 
-The *price* ``unit + penalty`` of a cluster runs from 0 to ``unit`` (see `graph_tree`). Clusterings
-are sought at some prices between; each is best on an interval of prices, which follows from its cut
-and its number of clusters alone: it is a corner of the lower hull of all (k, cut) found.
+The *price* ``unit + penalty`` of a cluster ranges from 0 to ``unit`` (see `merge_tree`). Several
+prices in between are searched for clusterings. Which of these are optimal, and on which interval of
+prices, follows from cut and number of clusters alone: they are the vertices of the lower convex
+hull of all (k, cut) found.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from countless.hard.graph.moves import Clusters, Graph, dense_groups
 from countless.hard.graph.tree import merge_tree
 from countless.hard.ward import WardTree
 
-# Prices at which clusterings are sought, as shares of the unit.
+# Prices at which clusterings are searched, as shares of the unit.
 SHARES = np.geomspace(0.97, 0.05, 20)
-# How much denser than chance the groups are that clusterings of a small graph are made of.
+# Resolutions (as in modularity) of the dense groups from which clusterings of a small graph start.
 RESOLUTIONS = (3.0, 10.0, 30.0)
-# Beyond so many links nodes are moved in groups only, from one set of groups ...
+# Above this many links only groups of nodes are moved, at a single resolution ...
 FINE_LINKS = 50_000
-# ... which are fine enough to keep clusters of so many nodes apart.
+# ... which is fine enough to separate clusters of this many nodes.
 SMALLEST_CLUSTER = 13
 
 
 class Corner(NamedTuple):
-    """A clustering that is best at some prices."""
+    """A clustering that is optimal at some prices: a vertex of the hull."""
 
     n_clusters: int
     cut: float
@@ -38,7 +39,7 @@ class Corner(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How many clusters each stretch of prices gives; the first, one a component, has no end."""
+    """The number of clusters on each interval of prices; the first is one per component."""
 
     n_clusters: np.ndarray
     low: np.ndarray
@@ -46,7 +47,7 @@ class Steps(NamedTuple):
 
 
 def steps(corners: list[Corner], unit: float) -> Steps:
-    """Return the prices, as shares of the unit, between which each clustering is best."""
+    """Return the interval of prices, as shares of the unit, on which each clustering is optimal."""
     slopes = np.array([_slope(few, many) for few, many in pairwise(corners)])
     ends = np.concatenate([[1.0], 1 - slopes / unit])
     ends = np.append(ends, min(ends[-1], SHARES[-1]))
@@ -54,7 +55,7 @@ def steps(corners: list[Corner], unit: float) -> Steps:
 
 
 def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
-    """Return the clusterings that are best at some price, from few clusters to many."""
+    """Return the clusterings that are optimal at some price, from few clusters to many."""
     unit = graph.unit
     fine = len(graph.links) <= FINE_LINKS
     best: dict[int, Corner] = {}
@@ -71,14 +72,14 @@ def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
                 best[k] = Corner(k, cut, labels if fine else labels[group], group)
     n_whole, whole = connected_components(_as_matrix(graph), directed=False)
     hull = hull_of([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
-    most = (1 - SHARES[-1]) * unit  # what a cluster may add to the cut at the lowest price
+    most = (1 - SHARES[-1]) * unit  # largest increase of the cut per cluster, at the lowest price
     return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
 
 
 def starts_at(
     graph: Graph, price: float, random: np.random.RandomState
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return clusterings that are a good start at a price, each with the groups it is made of."""
+    """Return initial clusterings for a price, each with the dense groups it consists of."""
     starts = []
     for resolution in _resolutions(graph):
         group, coarse = dense_groups(graph, resolution, random)
@@ -91,7 +92,7 @@ def _cut_tree(tree: WardTree, price: float) -> np.ndarray:
 
 
 def _resolutions(graph: Graph) -> tuple[float, ...]:
-    """Return how many times denser than chance the groups should be that clusters are made of."""
+    """Return the resolutions of the dense groups that clusters consist of."""
     if len(graph.links) <= FINE_LINKS:
         return RESOLUTIONS
     links_a_node = len(graph.links) / graph.n_nodes
@@ -100,7 +101,7 @@ def _resolutions(graph: Graph) -> tuple[float, ...]:
 
 
 def hull_of(points: list[Corner]) -> list[Corner]:
-    """Keep the clusterings that are best at some price: the corners of the lower hull."""
+    """Keep the clusterings that are optimal at some price: the vertices of the lower hull."""
     hull = points[:1]
     for point in points[1:]:
         while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], point):

@@ -1,8 +1,8 @@
 """Graph DP-means: normalised and ratio cuts that need no k.
 
 They minimise ``Cut + penalty * k``, where ``Cut`` sums, over clusters, the links to other clusters
-divided by the cluster's degree (normalised cut) or size (ratio cut). One cluster has no cut, so
-that only negative penalties buy more.
+divided by the cluster's degree (normalised cut) or size (ratio cut). The cut of one cluster is 0,
+so that only negative penalties give more than one.
 
 By theorem 5.3 of Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian
 nonparametrics*, ICML 2012, this is weighted kernel DP-means. With ``L`` the Laplacian of the graph,
@@ -45,8 +45,8 @@ from countless.hard.graph.path import NULLS, NeckPath, graph_path, spread_labels
 from countless.hard.parameters import check_counts, check_flags, check_tol, is_auto
 from countless.kernels.graph import kernel_pass
 
-# Graphs of up to so many links are refined until no move helps; larger ones until parts of clusters
-# gain little by moving.
+# Up to this many links the local search runs until no move lowers the objective (tol = 0); above,
+# it stops at this tolerance.
 SMALL_LINKS = 200_000
 LARGE_GRAPH_TOL = 1e-3
 
@@ -63,8 +63,8 @@ def kernel_dp_means(
 ) -> Partition:
     """Run Algorithm 1 of Kulis and Jordan with the kernel of a cut, from a given clustering.
 
-    The shift is the least that makes the kernel positive semi-definite for every graph with these
-    degrees; the larger it is, the more a node keeps to the cluster where it is.
+    The shift is the smallest that makes the kernel positive semi-definite for every graph with
+    these degrees; the larger it is, the more a node tends to stay in its cluster.
     """
     n = graph.n_nodes
     shift = 2.0 * float((graph.out / graph.weight).max())
@@ -102,12 +102,12 @@ def graph_dp_means(
     graph : Graph
         The nodes that have links.
     penalty : float
-        The price of one cluster, negative.
+        The penalty of one cluster, negative.
     random : RandomState
         The order in which nodes are visited.
     start : (labels, groups), optional
-        Clusters to start from, and None or groups of nodes that are likely to move together. By
-        default several are made, and the best end is kept.
+        Initial clusters, and None or groups of nodes that are likely to move together. By default
+        several are tried, and the best result is kept.
     tol, max_iter, on_pass
         As in `lower_objective`.
     """
@@ -129,63 +129,63 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     penalty : 'auto' or float, default='auto'
-        What each cluster adds to the cut. Useful values lie between -1 and 0 for the normalised
-        cut, and between minus the mean degree and 0 for the ratio cut (minus the links to other
-        nodes over the node weights, in general). From 0 on the answer is one cluster; nearer the
-        lower end clusters are pairs and triples. 'auto' takes it from the plateau of `path_` that
-        stands out from the null reference (see ``null``).
+        The penalty added for each cluster. Useful values lie between -1 and 0 for the normalised
+        cut, and between minus the mean degree and 0 for the ratio cut (in general, minus the sum of
+        links to other nodes over the sum of node weights). From 0 on the result is one cluster;
+        close to the lower end clusters are pairs and triples. 'auto' takes it from the plateau of
+        `path_` that most exceeds the null reference (see ``null``).
     cut : {'normalized', 'ratio'}, default='normalized'
         Whether links to other clusters are divided by the degree of a cluster or by its size.
     refine : bool, default=True
-        Move nodes, parts of clusters and whole clusters as long as that lowers the objective. False
-        is the batch algorithm of the paper, kernel DP-means from one cluster or from ``init``;
-        from one cluster it opens no other at useful penalties of the normalised cut.
+        Local search: move nodes, parts of clusters and whole clusters as long as that lowers the
+        objective. False is the batch algorithm of the paper, kernel DP-means from one cluster or
+        from ``init``; from one cluster it opens no other at useful penalties of the normalised cut.
     symmetrize : 'auto' or bool, default='auto'
         Whether to take the mean of both directions of a directed graph, which is an error
-        otherwise. 'auto' does so where every node has the same number of links out, two at least:
-        a graph of nearest neighbours, as `sklearn.neighbors.kneighbors_graph` returns it.
+        otherwise. 'auto' does so if every node has the same out-degree of at least two: a
+        nearest-neighbour graph, as returned by `sklearn.neighbors.kneighbors_graph`.
     null : {'auto', 'degrees', 'neighbors'}, default='auto'
-        What ``penalty='auto'`` compares the graph with. 'degrees' are random graphs with the same
-        degrees. They have no triangles, so that any graph that was built from points looks
-        clustered beside them. 'neighbors' are neighbour graphs of clouds without clusters, with as
-        many neighbours and the same local dimension: then clusters are parted by necks of the graph
-        that are deeper than theirs, and a component without such a neck is not cut. 'auto' takes
-        'neighbors' where the degrees end as abruptly, and pairs of neighbours are as often linked,
-        as in a graph of nearest neighbours; of graphs of all points within a radius it cannot tell.
+        The null reference of ``penalty='auto'``. 'degrees' are random graphs with the same degrees.
+        They have hardly any triangles, so that any graph that was built from points looks clustered
+        by comparison. 'neighbors' are neighbour graphs of clouds without clusters, with the same
+        number of neighbours and the same intrinsic dimension: then clusters are separated by necks
+        (sparse cuts) that are deeper than theirs, and a component without such a neck is not cut.
+        'auto' uses 'neighbors' if the degree distribution ends as abruptly, and the clustering
+        coefficient is as high, as in a nearest-neighbour graph; it does not detect radius graphs.
     init : array-like of shape (n_nodes,), optional
-        A label for each node to start from, with a given penalty.
+        Initial labels of the nodes, with a given penalty.
     n_init : int, default=1
-        Runs, of which the one with the lowest objective is kept.
+        Number of runs; the one with the lowest objective is kept.
     max_iter : int, default=100
-        Passes at most.
+        Maximum number of passes.
     tol : float, optional
         Stop when moving parts of clusters lowers the objective by less than this share of it. 0
-        goes on until nothing helps. The default is 0 up to 200,000 links, each counted both ways,
-        and 1e-3 beyond.
+        continues until no move lowers it. The default is 0 up to 200,000 links, each counted both
+        ways, and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
-        Decides the order in which nodes are visited; 'auto' compares with the same random graphs
-        whatever it is, and the clusters of a neighbour graph do not depend on it.
+        Determines the order in which nodes are visited. The null reference of 'auto' and the
+        clusters of a neighbour graph do not depend on it.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_nodes,)
-        The cluster of each node, numbered by first appearance. Clusters do not reach across
-        components, and a node without links is one by itself.
+        The cluster of each node, numbered by first appearance. Clusters do not extend across
+        components, and a node without links is a singleton cluster.
     n_clusters_ : int
     cut_ : float
         The cut, without the penalty.
     penalty_ : float
         The penalty used.
     path_ : GraphPath or NeckPath
-        The path that ``penalty='auto'`` chose from; its ``confidence`` says how sure the number of
-        clusters is. The path of a neighbour graph, a `NeckPath`, has only clusterings that are
-        parted by deep necks; a fit with its penalty given may cut more.
+        The path from which ``penalty='auto'`` chose; its ``confidence`` is that of the number of
+        clusters. The path of a neighbour graph, a `NeckPath`, has only clusterings that are
+        separated by deep necks; a fit with its penalty given may cut more.
     objective_ : float
         The cut plus the penalty for each cluster.
     objective_history_ : ndarray
-        The objective at the start and after each pass; it never rises.
+        The objective at the start and after each pass; it never increases.
     n_iter_ : int
-        Passes made.
+        Number of passes.
     converged_ : bool
         Whether it ended before ``max_iter``.
     n_features_in_ : int
@@ -197,7 +197,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    A loop adds to the degree of its node. A pass costs time in proportion to the links.
+    A self-loop adds to the degree of its node. The time of a pass is linear in the links.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             raise ValueError("init needs a penalty: 'auto' finds clusters to start from itself")
 
     def _check_init(self, n_nodes: int, linked: np.ndarray) -> Start | None:
-        """Return the clusters to start from, of the nodes that have links."""
+        """Return the initial clusters of the nodes that have links."""
         if self.init is None:
             return None
         labels = np.asarray(self.init)
@@ -299,7 +299,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return number_by_appearance(labels[linked])[1], None
 
     def _resolve_penalty(self, graph: Graph, linked, start, random):
-        """Return the penalty and, where the path found it, the clusters to start from."""
+        """Return the penalty and, if it was chosen from the path, the initial clusters."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), start
         self.path_ = graph_path(graph, linked, random, self.null)
@@ -309,7 +309,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return penalty, self.path_.start_at(penalty)
 
     def _run(self, graph: Graph, penalty: float, start, random, on_pass) -> Partition | None:
-        """Return the best of ``n_init`` runs; None stands for one cluster of all nodes."""
+        """Return the best of ``n_init`` runs; None means one cluster of all nodes."""
         if penalty >= 0:
             return None
         if not graph.n_nodes:
@@ -318,8 +318,8 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             whole = np.zeros(graph.n_nodes, dtype=np.int32) if start is None else start[0]
             return kernel_dp_means(graph, penalty, whole, max_iter=self.max_iter, on_pass=on_pass)
         if is_auto(self.penalty) and isinstance(self.path_, NeckPath):
-            # Its clusters are as the necks have them: single moves have been made, and splits that
-            # would lower the objective lack a neck.
+            # The clusters are final: single nodes have been moved already, and further splits would
+            # lower the objective without a neck.
             clusters = Clusters(graph, start[0])
             history = [clusters.objective(penalty)]
             on_pass(history[0], clusters.n_clusters)

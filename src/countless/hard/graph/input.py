@@ -1,4 +1,4 @@
-"""From what users call a graph to symmetric links: SciPy matrices, arrays, networkx and igraph."""
+"""Validation of graphs: SciPy matrices, arrays, networkx and igraph to symmetric adjacency."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from countless._numbers import check_entries_span
 from countless.hard.graph.moves import Graph
 
 CUTS = ("normalized", "ratio")
-# Weights of both directions may differ by so small a share: rounding.
+# Relative tolerance of symmetry, for rounding.
 SAME_WEIGHT = 1e-6
-# A graph in which every node has one link out may be anything, such as who answers to whom.
+# Least out-degree of a nearest-neighbour graph: with one link out it may be any directed graph.
 LEAST_NEAREST = 2
 SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
 
 
 def as_matrix(graph: Any, symmetrize: bool | str) -> Any:
-    """Return the adjacency matrix of a networkx or igraph graph; anything else as it is.
+    """Return the adjacency matrix of a networkx or igraph graph; anything else unchanged.
 
-    An edge weighs what its attribute ``weight`` says, or 1; parallel edges add up.
+    The weight of an edge is its attribute ``weight``, or 1; parallel edges are summed.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def as_matrix(graph: Any, symmetrize: bool | str) -> Any:
 
 
 def check_links(matrix: Any, symmetrize: bool | str) -> sp.csr_array:
-    """Return a symmetric adjacency matrix without stored zeros, or name the edge that is wrong.
+    """Return a symmetric adjacency matrix without stored zeros; errors name the invalid edge.
 
-    With 'auto' a directed graph is made symmetric if it links each node to its nearest neighbours.
+    With 'auto' a directed graph is symmetrized if it is a nearest-neighbour graph.
     """
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
@@ -91,7 +91,7 @@ def check_links(matrix: Any, symmetrize: bool | str) -> sp.csr_array:
 
 
 def links_to_nearest(links: sp.csr_array) -> bool:
-    """Tell whether all nodes have the same number of links to others, two at least.
+    """Return whether all nodes have the same out-degree, without self-loops, of at least two.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def build_graph(
 ) -> tuple[Graph, np.ndarray]:
     """Return the graph of the nodes that have links to others, and which nodes these are.
 
-    A loop adds to the degree of its node, and so to its weight in the normalised cut.
+    A self-loop adds to the degree of its node, and so to its weight in the normalised cut.
     """
     n = links.shape[0]
     loops = links.diagonal().astype(np.float64)
@@ -133,7 +133,7 @@ def build_graph(
 
 
 def check_node_weight(node_weight: Any, n_nodes: int, cut: str) -> np.ndarray | None:
-    """Return positive float64 weights, which only the ratio cut has a place for."""
+    """Return positive float64 node weights, which only the ratio cut uses."""
     if node_weight is None:
         return None
     if cut != "ratio":

@@ -1,8 +1,8 @@
-"""Moves of nodes and of groups of nodes that lower a penalised cut, on several levels of detail.
+"""Multilevel local search on a penalised cut: moves of nodes and of groups of nodes.
 
-On one level, nodes change clusters one by one until none gains by it. Groups of nodes that belong
-together are the nodes of a coarser graph, whose moves change, merge and split clusters; whole
-clusters are the coarsest. Every move has an exact gain, so that the objective never rises.
+On one level, nodes change clusters one by one until no move gains. Groups of nodes are the nodes of
+a coarser graph, whose moves change, merge and split clusters; whole clusters are the coarsest
+level. The gain of every move is exact, so that the objective never increases.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from countless._compat import OnPass, ignore_pass
 from countless.kernels.graph import join_nodes, move_nodes, sum_clusters
 
-# A move must gain this share of the cut ratio of single nodes: less may be rounding.
+# Minimum gain of a move, as a share of the cut ratio of single nodes: less may be rounding.
 LEAST_GAIN = 1e-10
-# Parts of a cluster that are so many times as dense may be better off as clusters.
+# Parts of a cluster that are this many times as dense are tried as separate clusters.
 DENSER = 1.5
 ANYWHERE = np.empty(0, dtype=np.int32)
 NONE = np.empty(0)
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
 
 
 class Clusters:
-    """The clusters of a graph's nodes, with the sums that the objective needs."""
+    """The clusters of a graph's nodes, with the sums from which the objective is computed."""
 
     def __init__(self, graph: Graph, labels: np.ndarray | None = None):
         n = graph.n_nodes
@@ -77,7 +77,7 @@ class Clusters:
         return self.cut() + penalty * self.n_clusters
 
     def compact(self) -> np.ndarray:
-        """Return the labels without gaps between them."""
+        """Return the labels renumbered consecutively."""
         number = np.cumsum(self.count > 0, dtype=np.int32) - 1
         return number[self.labels]
 
@@ -92,8 +92,9 @@ class Clusters:
     ) -> int:
         """Move nodes, in random order, until none gains; return how many moves were made.
 
-        With ``crowding`` what falls is not the penalised cut but the links between clusters plus so
-        much for the square of each weight. With ``pen`` nodes only join clusters of their own pen.
+        With ``crowding`` the objective is not the penalised cut but an additive one, as modularity
+        is: the links between clusters plus ``crowding`` times the squared weight of each cluster.
+        With ``pen`` nodes only join clusters with the same value of ``pen``.
         """
         queue = random.permutation(self.graph.n_nodes).astype(np.int32)
         least_gain = LEAST_GAIN * (1.0 if len(crowding) else unit)
@@ -102,9 +103,9 @@ class Clusters:
 
 
 class Partition(NamedTuple):
-    """Clusters of the nodes, the objective after each pass, and whether nothing more helped."""
+    """Clusters of the nodes, the objective after each pass, and whether it converged."""
 
-    labels: np.ndarray  # (n_nodes,), without gaps
+    labels: np.ndarray  # (n_nodes,), consecutive
     cut: float
     n_clusters: int
     history: list[float]
@@ -114,10 +115,10 @@ class Partition(NamedTuple):
 def dense_groups(
     graph: Graph, resolution: float, random: np.random.RandomState
 ) -> tuple[np.ndarray, Graph]:
-    """Find groups of nodes with more links inside than ``resolution`` times chance.
+    """Find groups of nodes with more links inside than ``resolution`` times the expected number.
 
-    Unlike a cut, which is a sum of ratios, this measure is additive: single nodes find their group
-    one by one, and need not be led there through pairs and triples.
+    Unlike a cut, which is a sum of ratios, this objective is additive (as modularity): single nodes
+    can join a large group directly, without intermediate pairs and triples.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def _climb(
     crowding: np.ndarray = NONE,
     pen: np.ndarray = ANYWHERE,
 ) -> tuple[np.ndarray, Graph]:
-    """Move single nodes, then the groups they form, and so on until no group moves."""
+    """Move single nodes, then the groups they form, until no group moves (as in Louvain)."""
     group = np.arange(graph.n_nodes, dtype=np.int32)
     while True:
         parts = Clusters(graph)
@@ -171,45 +172,45 @@ def lower_objective(
     max_iter: int = 100,
     on_pass: OnPass = ignore_pass,
 ) -> Partition:
-    """Lower the penalised cut from a given clustering until no move on any level helps.
+    """Lower the penalised cut from a given clustering until no move on any level gains.
 
     Parameters
     ----------
     graph : Graph
     labels : ndarray of int
-        The clusters to start from.
+        The initial clusters.
     penalty : float
-        The price of one cluster, as a rule negative.
+        The penalty of one cluster, usually negative.
     random : RandomState
         The order in which nodes are visited.
     groups : ndarray of int, optional
         Groups of nodes that are likely to move together; they are tried first.
     tol : float
-        Stop when moving parts of clusters gains less than this share of the objective; 0 goes on
-        until nothing helps.
+        Stop when moving parts of clusters gains less than this share of the objective; 0 continues
+        until no move gains.
     max_iter : int
-        Passes at most.
+        Maximum number of passes.
     on_pass : callable
-        Told the objective and the number of clusters after each pass.
+        Called with the objective and the number of clusters after each pass.
     """
     unit = graph.unit
     clusters = Clusters(graph, labels)
     history = [clusters.objective(penalty)]
 
     def note(found: Clusters) -> None:
-        # Sums that were kept up by moves round otherwise than sums from nothing.
+        # Sums updated by moves and sums computed from scratch differ by rounding.
         history.append(min(history[-1], found.objective(penalty)))
         on_pass(history[-1], found.n_clusters)
 
     kinds = [_dense_parts, _cut_parts]
     if groups is not None:
         kinds.insert(0, partial(_known_parts, groups))
-    idle = 0  # rounds in turn that gained nothing, one with each kind of parts
+    idle = 0  # consecutive rounds without gain, one with each kind of parts
     while len(history) <= max_iter and idle < len(kinds):
         before = history[-1]
         clusters.move(random, unit, penalty=penalty)
         labels = clusters.compact()
-        # Whole clusters can merge; parts of them can also leave.
+        # Moves of whole clusters merge them; moves of parts also split them.
         labels = _move_groups(graph, labels, labels, penalty, unit, random)
         note(Clusters(graph, labels))
         settled = history[-1]
@@ -233,7 +234,7 @@ def _move_groups(graph, group, labels, penalty, unit, random) -> np.ndarray:
 
 
 def _known_parts(groups: np.ndarray, clusters: Clusters, penalty, unit, random) -> np.ndarray:
-    """Return the parts that groups have in clusters."""
+    """Return the intersections of groups and clusters."""
     pairs = groups.astype(np.int64) * clusters.n_clusters + clusters.labels
     return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
@@ -248,5 +249,5 @@ def _dense_parts(clusters: Clusters, penalty, unit, random) -> np.ndarray:
 
 
 def _cut_parts(clusters: Clusters, penalty, unit, random) -> np.ndarray:
-    """Return parts of clusters that the penalised cut itself asks for."""
+    """Return parts of clusters found by minimising the penalised cut inside each cluster."""
     return _climb(clusters.graph, random, unit, penalty=penalty, pen=clusters.labels)[0]

@@ -1,13 +1,14 @@
-"""Graphs that were built from points: each node is linked to its nearest neighbours.
+"""Nearest-neighbour graphs of points: detection, null reference, and clusters between necks.
 
-Near points have common neighbours, so such a graph is full of triangles wherever it is cut, and
-random graphs with the same degrees, which have none, say nothing about it. Its null reference are
-neighbour graphs of clouds without clusters, with as many neighbours and the same local dimension.
+Nearby points have common neighbours, so such a graph has a high clustering coefficient everywhere,
+and random graphs with the same degrees, which have hardly any triangles, are no suitable null
+reference. Its null reference are neighbour graphs of clouds without clusters, with the same number
+of neighbours and the same intrinsic dimension.
 
-What is compared is local: two clusters are parted by a *neck*, whose depth is the log ratio of the
-cut just inside them to the cut between them (see `countless.hard.spectral.necks`). How deep chance
-makes necks depends on the number of neighbours and on the dimension, and hardly on the number of
-nodes. A component is cut only at necks of its own that are deeper than that.
+The test is local: two clusters are separated by a *neck*, whose depth is the log ratio of the cut
+just inside them to the cut between them (see `countless.hard.spectral.necks`). The null depth
+depends on the number of neighbours and on the dimension, and hardly on the number of nodes. A
+component is cut only at its necks that are deeper than that.
 """
 
 from __future__ import annotations
@@ -23,47 +24,49 @@ from countless.hard.graph.corners import Corner, hull_of
 from countless.hard.graph.moves import Clusters, Graph
 from countless.hard.spectral.necks import DEVIATIONS, LEAST_DEPTH, Necks, merge_pieces
 
-# Degrees end abruptly: at the least (or most) there are this many nodes, as a count and as a share,
-# and at least this share of those one step further in. Tails of other graphs thin out.
+# The degree distribution ends abruptly: at the least (or largest) degree there are at least this
+# many nodes, as a count and as a share, and at least this share of those at the adjacent degree.
+# Other graphs have thin tails.
 END_NODES, END_SHARE, END_RATIO = 5, 1 / 200, 1 / 4
-# The least share of links to neighbours that are mutual. Graphs that grow by attaching nodes have a
-# least degree too, but hardly a link is mutual there. In 50 dimensions 0.3 are.
+# The least share of links to neighbours that are mutual. Graphs of preferential attachment have a
+# least degree too, but hardly any mutual links. In 50 dimensions 0.3 are.
 LEAST_MUTUAL = 0.1
-# The share of a node's pairs of neighbours that are linked: clearly more than degrees alone make,
-# and not more than on a line, where it is 3/4, or a bit above at its ends. Cliques have more.
+# Bounds on the clustering coefficient: above that expected from the degrees alone, by this factor;
+# and not above that of points on a line, 3/4, or slightly more at its ends. Cliques have more.
 MORE_THAN_DEGREES, MOST_CLUSTERING = 1.2, 0.8
-# Nodes from which that share is read.
+# Nodes from which the clustering coefficient is estimated.
 MOST_SAMPLED = 2000
-# Clouds: dimensions to choose from, how many of each kind, and nodes at most, unless that is less
-# than this many for a neighbour.
+# Null clouds: candidate dimensions, the number of each kind, and the largest number of nodes,
+# unless that is fewer than NODES_A_NEIGHBOR per neighbour.
 DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
 N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 20, 500, 10
-# Clouds are this much longer than wide: chance makes deeper necks where the cut is small. Round
-# ones let 16 % of structureless clouds in 2 to 10 dimensions be cut (most often bars and cigars six
-# times as long as wide), these 1 of 360 (round, skewed, heavy-tailed and long ones).
+# Length over width of null clouds: random necks are deeper where the cut is small. With round ones
+# 16 % of structureless clouds in 2 to 10 dimensions are cut (most often bars and cigars six times
+# as long as wide), with these 1 of 360 (round, skewed, heavy-tailed and long ones).
 ELONGATION = 4.0
-# The highest dimension is taken whose clouds have as much clustering, up to this much: that is how
-# far clouds of one dimension differ. Strips have more than clouds in the plane, and count as lines.
+# The highest dimension is used whose clouds have the same clustering coefficient, up to this slack,
+# which is the variation between clouds of one dimension. Strips have more than clouds in the plane,
+# and count as lines.
 CLUSTERING_SLACK = 0.02
-# More neighbours make chance's necks shallower still; clouds have no more than this.
+# More neighbours make random necks shallower still; clouds have no more than this.
 MOST_NEIGHBORS = 100
 
 
 class Neighborhoods(NamedTuple):
-    """How the links of a neighbour graph were made."""
+    """The construction of a neighbour graph."""
 
     n_nodes: int
     n_neighbors: int
-    mutual: bool  # only links that both ends have among their nearest
-    clustering: float  # the mean share of a node's pairs of neighbours that are linked
+    mutual: bool  # whether only mutual nearest neighbours are linked
+    clustering: float  # the average clustering coefficient
 
 
 def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
-    """Return how a graph was built from points, or None if it does not look so.
+    """Detect a nearest-neighbour graph and return its construction, or None.
 
-    With m neighbours each, the degrees of a graph that keeps a link if either end has it among its
-    nearest end at m from below, and their mean is at most 2 m; those of a graph that keeps mutual
-    links end at m from above. Either way pairs of neighbours are often linked.
+    With m neighbours each, a graph that links two points if either is among the other's nearest has
+    least degree m and mean degree at most 2 m; a graph that links mutual neighbours has largest
+    degree m. Either way the clustering coefficient is high.
 
     Parameters
     ----------
@@ -94,10 +97,10 @@ def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
 
 
 def assume_neighborhoods(graph: Graph) -> Neighborhoods:
-    """Return how a graph was built from points, taking it for granted that it was.
+    """Return the construction of a graph that is assumed to be a neighbour graph.
 
-    Where the degrees do not end abruptly, as in a graph of all points within a radius, the number
-    of neighbours is the median degree.
+    If the degree distribution does not end abruptly, as in a radius graph, the number of neighbours
+    is the median degree.
     """
     degree = np.diff(graph.indptr)
     n_neighbors, mutual = _ends(degree) or (int(np.median(degree)), False)
@@ -105,7 +108,7 @@ def assume_neighborhoods(graph: Graph) -> Neighborhoods:
 
 
 def _ends(degree: np.ndarray) -> tuple[int, bool] | None:
-    """Return where the degrees end abruptly, and whether that is their upper end."""
+    """Return the degree at which the distribution ends abruptly, and whether it is the largest."""
     count = np.bincount(degree)
     least, most, mean = int(degree.min()), int(degree.max()), float(degree.mean())
     enough = max(END_NODES, END_SHARE * len(degree))
@@ -122,7 +125,7 @@ def _ends(degree: np.ndarray) -> tuple[int, bool] | None:
 
 
 def mean_clustering(graph: Graph) -> float:
-    """Return the mean share of a node's pairs of neighbours that are linked."""
+    """Return the average clustering coefficient, of a sample of nodes if there are many."""
     links = _presence(graph)
     nodes = np.flatnonzero(np.diff(graph.indptr) > 1)
     if not len(nodes):
@@ -136,7 +139,7 @@ def mean_clustering(graph: Graph) -> float:
 
 
 def neck_corners(graph: Graph, near: Neighborhoods) -> tuple[list[Corner], list[float], Necks]:
-    """Return the clusterings of a neighbour graph that are parted by deep necks.
+    """Return the clusterings of a neighbour graph that are separated by deep necks.
 
     Parameters
     ----------
@@ -148,12 +151,12 @@ def neck_corners(graph: Graph, near: Neighborhoods) -> tuple[list[Corner], list[
     Returns
     -------
     corners : list of Corner
-        From one cluster a component to as many as there are deep necks for; of those between, the
-        ones that are best at some price.
+        From one cluster per component to the largest number separated by deep necks; in between,
+        those that are optimal at some price.
     depths : list of float
         The shallowest neck of each.
     necks : Necks
-        The finest, the depths of all necks, and the null depth.
+        The finest clustering, the depths of all necks, and the null depth.
     """
     merges = merge_pieces(_presence(graph))
     null = null_depth(near)
@@ -175,7 +178,7 @@ def neck_corners(graph: Graph, near: Neighborhoods) -> tuple[list[Corner], list[
 
 
 def _settled(graph: Graph, labels: np.ndarray) -> np.ndarray:
-    """Move nodes between clusters where that lowers the cut; no cluster is opened or closed."""
+    """Move nodes between clusters while the cut falls; undone if a cluster becomes empty."""
     labels = labels.astype(np.int32)
     clusters = Clusters(graph, labels)
     clusters.move(np.random.RandomState(0), graph.unit)
@@ -207,7 +210,7 @@ def null_depth(near: Neighborhoods) -> float:
 
 @cache
 def _clustering_of_clouds(n_nodes: int, n_neighbors: int, mutual: bool) -> np.ndarray:
-    """Return the mean clustering of neighbour graphs of a bell and a box in each dimension."""
+    """Return the clustering coefficient of null neighbour graphs in each dimension."""
     random = np.random.default_rng(0)
     found = []
     for dimension in DIMENSIONS:
@@ -219,7 +222,7 @@ def _clustering_of_clouds(n_nodes: int, n_neighbors: int, mutual: bool) -> np.nd
 
 @cache
 def _null_depth_in(n_nodes: int, n_neighbors: int, mutual: bool, dimension: int) -> float:
-    """Simulate clouds, with a fixed seed and once for all graphs of the kind."""
+    """Simulate the null depth, with a fixed seed; cached for graphs of the same construction."""
     random = np.random.default_rng(0)
     shape = (n_nodes, dimension)
     found = [LEAST_DEPTH]
@@ -250,6 +253,6 @@ def _cloud_graph(
 
 
 def _presence(graph: Graph) -> sp.csr_array:
-    """Return the links without their weights: clouds have none to compare with."""
+    """Return the unweighted adjacency matrix, as null clouds have no weights."""
     shape = (graph.n_nodes, graph.n_nodes)
     return sp.csr_array((np.ones(len(graph.links)), graph.neighbor, graph.indptr), shape=shape)

@@ -1,4 +1,4 @@
-"""Choosing the penalty of a graph: k for every penalty, and the plateau that stands out."""
+"""Choosing the penalty of a graph: k as a function of the penalty, and the selected plateau."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class GraphPath:
     breakpoints : ndarray
         Penalties at which the number of clusters changes, ascending.
     plateaus : list of Plateau
-        The chosen one, then the others by score. Their width is in shares of the unit. Where random
-        graphs with the same degrees have as many clusters it does not count, nor does what lucky
-        ones of them have beyond that. One cluster for each component has no upper end, so its
-        score is what the best of the others lacks: it is chosen when no other score is above 0.
+        The chosen one, then the others by score. Their width is in shares of the unit. The score is
+        the width at prices where random graphs with the same degrees have fewer clusters, minus a
+        null quantile of that width. One cluster per component has no upper end, so its score is the
+        negative score of the best other: it is chosen when no other score is above 0.
     penalty, n_clusters : float, int
         Those of the chosen plateau.
     confidence : float
-        From 0 (a tie) to 1 (no rival), as for a `PenaltyPath`.
+        From 0 (a tie) to 1 (no other candidate).
     unit : float
         The cut ratio of single nodes: useful penalties lie between minus this and 0.
     """
@@ -60,7 +60,7 @@ class GraphPath:
         return (self._steps.low[-2::-1] - 1) * self.unit
 
     def n_clusters_at(self, penalty: float) -> int:
-        """Return how many clusters a penalty gives."""
+        """Return the number of clusters at a penalty."""
         corner = self._corner_at(penalty)
         return 1 if corner is None else corner.n_clusters + self._n_alone
 
@@ -78,12 +78,12 @@ class GraphPath:
         return spread_labels(corner.labels, self._linked)
 
     def start_at(self, penalty: float) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the clusters of the linked nodes at a penalty, and groups that they consist of."""
+        """Return the clusters of the linked nodes at a penalty, and the groups they consist of."""
         corner = self._corner_at(penalty) or self._corners[0]
         return corner.labels, corner.groups
 
     def penalty_for(self, n_clusters: int) -> float:
-        """Return a penalty amid those that give this many clusters."""
+        """Return the midpoint of the penalties that give this many clusters."""
         found = self._steps.n_clusters + self._n_alone
         if n_clusters not in found:
             raise ValueError(
@@ -91,7 +91,8 @@ class GraphPath:
             )
         place = int(np.searchsorted(found, n_clusters))
         low, high = self._steps.low[place], self._steps.high[place]
-        # Where random graphs are cut as much, so might be this one after a longer search.
+        # Avoid prices at which random graphs have as many clusters: there a longer search might
+        # find a lower cut.
         usual = float(self._chance.of(self._steps.n_clusters[place]))
         price = ((usual if low < usual < high else low) + high) / 2
         return float(price - 1) * self.unit
@@ -130,7 +131,7 @@ class GraphPath:
         return max(0.0, 1.0 - max(best.null_width / best.width, rival))
 
     def _corner_at(self, penalty: float) -> Corner | None:
-        """Return the best clustering at a penalty; None is one cluster for all."""
+        """Return the optimal clustering at a penalty; None is one cluster of all nodes."""
         if penalty >= 0:
             return None
         price = 1 + penalty / self.unit
@@ -138,18 +139,17 @@ class GraphPath:
 
 
 class NeckPath(GraphPath):
-    """What every penalty gives in a neighbour graph, of clusters that are parted by deep necks.
+    """The path of a neighbour graph, over clusterings that are separated by deep necks.
 
     Attributes
     ----------
     plateaus : list of Plateau
         The chosen one, which has most clusters, then the others by score. The width of each is the
-        depth of its shallowest neck, and the null width what necks of clouds without clusters
-        seldom exceed. One cluster for each component has no neck: its score is what the deepest of
-        the necks that are not deep enough lacks.
+        depth of its shallowest neck, and the null width the null depth. One cluster per component
+        has no neck: its score is the null depth minus that of the deepest neck below it.
     confidence : float
-        From 0 (a neck as deep as chance makes them) to 1: how much the shallowest neck that is cut,
-        or else the deepest that is not, differs from the null depth.
+        From 0 (a neck at the null depth) to 1: the relative difference from the null depth of the
+        shallowest neck that is cut, or else of the deepest that is not.
     necks : Necks
         The depths of all necks, and the null depth.
     neighborhoods : Neighborhoods
@@ -202,8 +202,8 @@ def graph_path(
     random : RandomState
         The order of visits.
     null : {'auto', 'degrees', 'neighbors'}
-        What the graph is compared with: random graphs with its degrees, or neighbour graphs of
-        clouds without clusters. 'auto' takes the latter where it looks as if built from points.
+        The null reference: random graphs with its degrees, or neighbour graphs of clouds without
+        clusters. 'auto' uses the latter if a nearest-neighbour graph is detected.
     """
     if not graph.n_nodes:
         return GraphPath([Corner(0, 0.0, np.empty(0, dtype=np.int32))], 1.0, NO_CHANCE, linked)

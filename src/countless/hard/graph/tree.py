@@ -1,10 +1,10 @@
-"""The tree of cheapest merges of a graph's nodes, by what each does to the cut.
+"""The dendrogram of a graph's nodes, by the change of the cut in each merge.
 
 Merging a and b changes the cut by ``out_ab / w_ab - out_a / w_a - out_b / w_b``, which is never
 below ``-unit`` by much and never above 0. The *price* of a merge is that change plus ``unit``, the
 cut ratio of single nodes: a merge lowers the penalised cut when its price is below ``unit +
-penalty``. Prices so take the part that penalties have for tables: positive, and more clusters the
-lower they are.
+penalty``. So prices correspond to the penalties of tables: they are positive, and lower prices give
+more clusters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from countless.kernels.graph import merge_linked
 
 
 def merge_tree(graph: Graph, unit: float) -> WardTree:
-    """Join the linked clusters whose merge lowers the cut most; components are joined last.
+    """Merge the linked clusters that lower the cut most; components are merged last.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def merge_tree(graph: Graph, unit: float) -> WardTree:
     """
     n = graph.n_nodes
     children = np.empty((n - 1, 2), dtype=np.int64)
-    change = np.zeros(n - 1)  # joining whole components changes nothing
+    change = np.zeros(n - 1)  # merging whole components does not change the cut
     n_linked = merge_linked(*graph, children, change)
     roots = np.setdiff1d(np.arange(n + n_linked), children[:n_linked])
     for step, root in enumerate(roots[1:], start=n_linked):

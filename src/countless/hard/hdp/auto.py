@@ -68,7 +68,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.
     random : RandomState
-        For the penalty path.
+        Not used: the penalty path is deterministic.
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     path = path_of(rows.home)

@@ -151,8 +151,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Refinement stops when a round lowers the objective by less than this share of it. The
         default is 0 up to 10,000 rows, which continues until no move lowers it, and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
-        Draws the subsample of a long table from which refinement starts, and the null reference of
-        'auto'.
+        Draws the subsample of a long table from which refinement starts.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 

@@ -1,6 +1,6 @@
 """Algorithm 2 of Kulis and Jordan, the hard Gaussian HDP, in the feature space of a kernel.
 
-What the paper leaves open is read as in `countless.hard.hdp.algorithm2`: on rows of a table and
+What the paper leaves open is decided as in `countless.hard.hdp.algorithm2`: on rows of a table and
 their linear kernel both give the same labels.
 """
 
@@ -35,16 +35,16 @@ class Locals:
         self.group, self.cluster = np.append(self.group, group), np.append(self.cluster, cluster)
         self.labels = first[table.group, labels]
         used = np.unique(self.labels[table.weight > 0])
-        number = np.full(len(self.group) + 1, -1)  # the last is for rows of no weight
+        number = np.full(len(self.group) + 1, -1)  # the last is for rows of zero weight
         number[used] = np.arange(len(used))
         self.labels = number[self.labels]
         self.group, self.cluster = self.group[used], self.cluster[used]
 
     def choose(self, clusters: KernelClusters, labels: np.ndarray, price: float) -> int:
-        """Step 5: local clusters go to the nearest global, or open one; return how many there are.
+        """Step 5: local clusters join the nearest global, or open one; return how many there are.
 
-        Means stand still: those of the globals before step 4, of rows that opened one in step 4,
-        and of local clusters that open one here.
+        Means are fixed: those of the globals before step 4, of rows that opened one in step 4, and
+        of local clusters that open one here.
         """
         table, n_local = self.table, len(self.group)
         counted = self.labels >= 0
@@ -57,7 +57,7 @@ class Locals:
         local_weight = np.bincount(place, weight, minlength=n_local)
         shared = table.within(self.labels, np.where(counted, table.weight, 0.0))
         length = with_locals(shared) / local_weight
-        # Squared distances of the local means from each global mean, less their own squared length.
+        # Squared distances of the local means from each global mean, minus their own squared norm.
         away = [
             clusters.offset[c] - 2 * with_locals(clusters.sums[c]) / clusters.weight[c]
             for c in range(clusters.n_clusters)
@@ -78,7 +78,7 @@ class Locals:
         return len(away)
 
     def pass_over(self, clusters: KernelClusters) -> bool:
-        """Make a pass of Algorithm 2; tell if any row's local or global cluster changed."""
+        """Make a pass of Algorithm 2; return if any row's local or global cluster changed."""
         counted = self.table.weight > 0
         before = self.labels, clusters.labels
         labels, n_clusters = clusters.visit(clusters.prices.local + clusters.prices.cluster)
@@ -98,7 +98,7 @@ def kernel_algorithm2(
 ) -> tuple[KernelClustering, np.ndarray]:
     """Run Algorithm 2 until nothing changes; return the clustering and each row's local cluster.
 
-    A row of no weight that no local cluster of its group can take has the local cluster -1.
+    A row of zero weight whose global is used by no local cluster of its group has the label -1.
     """
     clusters = KernelClusters(table, prices, np.zeros(table.n_rows, dtype=np.int32))
     local = Locals(table)

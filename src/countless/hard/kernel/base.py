@@ -1,4 +1,4 @@
-"""What estimators in the feature space of a kernel share: their kernel, and labels for new rows."""
+"""The base class of kernel estimators: their kernel, and prediction for new rows."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from countless.hard.parameters import (
     is_number,
 )
 
-# Entries of the kernel of new rows that are held at once.
+# Entries of the kernel of new rows in memory at once.
 NEW_ENTRIES = 2**22
 
 
 class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """The kernel of an estimator, and its clusters as functions of new rows."""
+    """Base class: the kernel of an estimator, and the distances of new rows from its means."""
 
     kernel: Any
     gamma: Any
@@ -54,7 +54,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_jobs: int | None
 
     def _scores(self, X) -> np.ndarray:
-        """Return each new row's squared distance from each mean, less its own squared length."""
+        """Return each new row's squared distance from each mean, minus its own squared norm."""
         check_is_fitted(self, "center_norms_")
         X = self._check_rows(X, reset=False)
         counted = np.flatnonzero(self.row_weights_)
@@ -101,7 +101,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return without_repeats(X)
 
     def _make_kernel(self, X, weight: np.ndarray) -> np.ndarray:
-        """Return the kernel of all rows, and keep what predicts needs of them."""
+        """Return the kernel of all rows, and store what `predict` needs of them."""
         self.X_fit_ = None if self._is_precomputed() else X
         if isinstance(self.gamma, str) and not callable(self.kernel) and self.kernel in SCALED:
             self.gamma_ = scale_of(X, weight)
@@ -122,7 +122,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return KernelFunction(self.kernel, parameters, only_distances=True)
 
     def _clouds(self, weight: np.ndarray) -> KernelClouds | None:
-        """Return what tells how structureless rows look through the kernel, if anything does."""
+        """Return a function that draws the kernel's null reference; None if it has none."""
         if callable(self.kernel) or self.kernel not in ANY_ROWS:
             return None
         return partial(clouds_through, self._function(), self.X_fit_, weight)
@@ -133,7 +133,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return 0.0 if n_rows <= SMALL_ROWS else LARGE_TABLE_TOL
 
     def _store_clusters(self, found: KernelClustering, weight: np.ndarray) -> np.ndarray:
-        """Keep what was found, clusters numbered by first appearance; return their old numbers."""
+        """Set the fitted attributes, clusters numbered by first appearance; return old numbers."""
         clusters = found.clusters
         by_appearance, _ = number_by_appearance(clusters.labels[weight > 0])
         number = np.empty(len(by_appearance), dtype=np.int32)

@@ -1,8 +1,8 @@
 """A clustering in the feature space of a kernel, and the passes of Algorithm 1 and step 4 of 2.
 
-Means are never formed. What is kept is every cluster's sum of kernel rows (see
-`countless.kernels.gram`); a pass reads the rows that changed their cluster, and so costs at most
-one sweep of the kernel. The objective is
+Means are never computed explicitly. The state is every cluster's sum of kernel rows (see
+`countless.kernels.gram`); a pass reads the kernel rows of points that changed their cluster, and so
+costs at most one pass over the kernel. The objective is
 
 ``sum_i w_i ||psi(x_i) - mean of its cluster||^2 + local * n_local + global * n_clusters``
 
@@ -20,25 +20,25 @@ from countless._threads import Each, steps
 from countless.kernels.gram import add_rows, add_within, visit_rows
 from countless.kernels.hdp import choose_globals
 
-# Columns of the sums that a thread adds kernel rows to: long enough to read memory in stretches.
+# Columns of the sums that a thread updates at once: enough to read memory contiguously.
 COLUMNS = 4096
-# Rows that a thread looks at in one go.
+# Rows that a thread processes at once.
 STRETCH = 256
-# Clusters that a pass may open before room for more is made.
+# Clusters that a pass may open before arrays are enlarged.
 ROOM = 16
-# Gains below this share of all rows' squared lengths are rounding.
+# Gains below this share of the sum of squared norms are attributed to rounding.
 ROUNDING = 1e-12
 
 
 class Prices(NamedTuple):
-    """What a cluster costs, and what a group pays for each cluster that it uses."""
+    """The penalty of a cluster, and that of a group for each cluster that it uses."""
 
     cluster: float
     local: float = 0.0
 
 
 class KernelTable:
-    """A kernel matrix, the weights and groups of its rows, and threads to work on it."""
+    """A kernel matrix, the weights and groups of its rows, and a thread pool."""
 
     def __init__(self, kernel: np.ndarray, weight: np.ndarray, group: np.ndarray, each: Each):
         self.kernel = kernel
@@ -52,7 +52,7 @@ class KernelTable:
         self._each = each
 
     def each_stretch(self, function, size: int) -> list:
-        """Call ``function(start, stop)`` for stretches of rows or columns, on the threads."""
+        """Call ``function(start, stop)`` for ranges of rows or columns, on the threads."""
         return self._each(function, steps(self.n_rows, size))
 
     def add(self, ids, coefficient, slot, sums: np.ndarray) -> None:
@@ -78,7 +78,7 @@ class KernelTable:
 
 
 class KernelClusters:
-    """Labels with the sums of their clusters, kept in step."""
+    """Labels and the sums of their clusters, kept consistent."""
 
     def __init__(self, table: KernelTable, prices: Prices, labels: np.ndarray):
         self.table = table
@@ -89,7 +89,7 @@ class KernelClusters:
         self.recount()
 
     def copy(self) -> KernelClusters:
-        """Return a clustering to try something on."""
+        """Return a copy on which a move can be tried."""
         other = object.__new__(KernelClusters)
         other.table, other.prices = self.table, self.prices
         for name in ("labels", "sums", "weight", "square", "count"):
@@ -97,7 +97,7 @@ class KernelClusters:
         return other
 
     def become(self, other: KernelClusters) -> None:
-        """Take over another clustering of the same rows."""
+        """Replace this clustering by another of the same rows."""
         self.__dict__.update(other.__dict__)
 
     @property
@@ -106,12 +106,12 @@ class KernelClusters:
 
     @property
     def n_local(self) -> int:
-        """How many clusters the groups use, added up."""
+        """The number of clusters used by a group, summed over groups."""
         return int(np.count_nonzero(self.count))
 
     @property
     def cost(self) -> float:
-        """What all rows cost at the means of their clusters."""
+        """The cost of all rows at the means of their clusters."""
         return self.table.total - float((self.square / self.weight).sum())
 
     @property
@@ -121,7 +121,7 @@ class KernelClusters:
 
     @property
     def offset(self) -> np.ndarray:
-        """The squared length of each mean."""
+        """The squared norm of each mean."""
         return self.square / self.weight**2
 
     def distances(self) -> np.ndarray:
@@ -142,7 +142,7 @@ class KernelClusters:
     def visit(self, price: float = np.inf) -> tuple[np.ndarray, int]:
         """Visit the rows in order; return their new labels and how many clusters there are.
 
-        Means stand still; a row whose cheapest cluster costs more than the price opens one.
+        Means are fixed; a row whose cheapest cluster costs more than the price opens one.
         """
         table = self.table
         labels = np.empty(table.n_rows, dtype=np.int32)
@@ -159,13 +159,14 @@ class KernelClusters:
         return labels, self.n_clusters + n_opened
 
     def choose(self) -> np.ndarray:
-        """Return a label for each row when groups choose the clusters they use, as a whole each.
+        """Return a label for each row by choosing jointly the clusters that each group uses.
 
-        Means stand still; a group takes up, drops or swaps clusters for all its rows at once.
+        Means are fixed; a group adds, drops or swaps clusters for all its rows at once (facility
+        location by local search).
         """
         table = self.table
         away = self.offset[:, None] - 2.0 * self.sums / self.weight[:, None] + table.diagonal
-        labels = away.argmin(axis=0).astype(np.int32)  # of rows of no weight
+        labels = away.argmin(axis=0).astype(np.int32)  # for rows of zero weight
         counted = table.weight > 0
         cost = (away[:, counted] * table.weight[counted]).T
         group, used = table.group[counted], self.count > 0
@@ -175,7 +176,7 @@ class KernelClusters:
         return labels
 
     def adopt(self, labels: np.ndarray, n_clusters: int) -> bool:
-        """Take over labels, old clusters first, drop empty ones; tell if anything changed."""
+        """Set labels, old clusters first, and drop empty ones; return if anything changed."""
         table = self.table
         moved = np.flatnonzero((labels != self.labels) & (table.weight > 0))
         if 2 * len(moved) >= table.n_rows:
@@ -193,9 +194,9 @@ class KernelClusters:
         return len(moved) > 0
 
     def settle(self, price: float = np.inf) -> bool:
-        """Make a pass, unless that raises the objective; tell if anything changed.
+        """Make a pass, undone if it raises the objective; return if anything changed.
 
-        It cannot raise it where the kernel is positive semi-definite.
+        It cannot raise it if the kernel is positive semi-definite.
         """
         before, labels = self.objective, self.labels
         if price == np.inf and self.prices.local and self.table.n_groups > 1:
@@ -212,13 +213,13 @@ class KernelClusters:
         return changed
 
     def open(self, ids: np.ndarray) -> None:
-        """Make each of some rows, all of different clusters, a cluster of its own."""
+        """Make each of some rows, all of different clusters, a singleton cluster."""
         labels = self.labels.copy()
         labels[ids] = self.n_clusters + np.arange(len(ids))
         self.adopt(labels, self.n_clusters + len(ids))
 
     def detach(self, far: np.ndarray, clusters: np.ndarray) -> None:
-        """Give the marked rows of each of some clusters to a new one."""
+        """Split the marked rows off some clusters, into a new cluster each."""
         k, ids = self.n_clusters, np.flatnonzero(far)
         new_label = np.full(k, -1, dtype=np.int32)
         new_label[clusters] = np.arange(len(clusters))
@@ -232,7 +233,7 @@ class KernelClusters:
         self.recount()
 
     def join(self, new_label: np.ndarray) -> None:
-        """Give the clusters new labels; those with the same one become one."""
+        """Relabel the clusters; those with the same new label are merged."""
         sums = np.zeros((int(new_label.max()) + 1, self.table.n_rows))
         for label, part in zip(new_label, self.sums, strict=True):
             sums[label] += part
@@ -241,13 +242,13 @@ class KernelClusters:
         self.recount()
 
     def recount(self) -> None:
-        """Recompute what follows from labels and sums; drop clusters that hold no weight."""
+        """Recompute statistics from labels and sums; drop clusters of zero weight."""
         table, k = self.table, len(self.sums)
         weight = np.bincount(self.labels, table.weight, minlength=k)
         if not weight.all():
             kept = weight > 0
             new_label = np.cumsum(kept, dtype=np.int32) - 1
-            # Rows of no weight are labelled at the next visit; until then any label will do.
+            # Rows of zero weight get an arbitrary label until the next visit.
             self.labels = np.where(kept, new_label, 0).astype(np.int32)[self.labels]
             self.sums, weight, k = self.sums[kept], weight[kept], int(kept.sum())
         own = self.sums[self.labels, np.arange(table.n_rows)]
@@ -266,25 +267,25 @@ def choose_for_groups(
     used: np.ndarray,
     rounding: float,
 ) -> np.ndarray:
-    """Return the cluster of each row when groups pay a price for each that they use.
+    """Return the cluster of each row, where groups pay a price for each cluster they use.
 
     Parameters
     ----------
     cost : ndarray of shape (n_rows, n_clusters)
-        What a row costs at each cluster.
+        The cost of each row at each cluster.
     group : ndarray of int of shape (n_rows,)
     paid : ndarray of bool of shape (n_groups, n_clusters)
-        Which clusters a group need not pay for.
+        Clusters that a group uses without paying.
     price : float
     used : ndarray of bool of shape (n_groups, n_clusters)
-        Which clusters a group uses at first.
+        Clusters that a group uses initially.
     rounding : float
-        Gains below this are none.
+        Gains below this are ignored.
     """
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(used) + 1))
     labels = np.empty(len(cost), dtype=np.int32)
-    # A group that has no rows here chooses nothing.
+    # Groups without rows are left out.
     has_rows = np.flatnonzero(np.diff(starts))
     starts = np.append(starts[has_rows], len(cost))
     choose_globals(cost[order], starts, paid[has_rows], price, rounding, used[has_rows], labels)
@@ -294,7 +295,7 @@ def choose_for_groups(
 
 
 class KernelClustering(NamedTuple):
-    """A clustering found, and how."""
+    """The result of a fit."""
 
     clusters: KernelClusters
     history: list[float]  # the objective after each pass

@@ -35,16 +35,16 @@ def kernel_dp_means(
     ----------
     table : KernelTable
     penalty : float
-        The price of one cluster.
+        The penalty of one cluster.
     refine : bool
-        False is Algorithm 1. True takes its first pass, or the clusters of ``start``, and lowers
-        the objective from there.
+        False is Algorithm 1. True is local search from its first pass, or from the clusters of
+        ``start``.
     start : ndarray of int, optional
-        A label for each row to start from, when refining.
+        Initial labels of the rows, when refining.
     tol, max_iter : float, int
-        Stop when a round gains less than this share of the objective, or after so many passes.
+        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
     on_pass : callable
-        Told the objective and the number of clusters after each pass.
+        Called with the objective and the number of clusters after each pass.
     """
     if start is not None:
         clusters = KernelClusters(table, Prices(penalty), start)
@@ -68,33 +68,34 @@ class KernelDPMeans(KernelEstimator):
     Parameters
     ----------
     penalty : 'auto' or float, default='auto'
-        The price of one cluster, in units of the objective (a sum over rows). 'auto' takes it from
-        the widest plateau of the path in feature space; with ``refine=False`` from the
-        farthest-first rule at the number of clusters found there, as in `DPMeans`.
+        The penalty of one cluster, in units of the objective (a sum over rows). 'auto' takes it
+        from the selected plateau of the path in feature space; with ``refine=False`` from the
+        farthest-first heuristic at the number of clusters found there, as in `DPMeans`.
     kernel : str or callable, default='rbf'
         A name of `sklearn.metrics.pairwise.pairwise_kernels`, a function of two rows, or
         'precomputed': then X is the kernel, a symmetric matrix.
     gamma : 'scale', float or None, default='scale'
-        Of the kernels that have one. 'scale' is one over the sum of the columns' variances for
-        'rbf', 'poly' and 'sigmoid', and scikit-learn's default for the others, as is None.
+        Parameter of the kernels that have one. 'scale' is one over the sum of the columns'
+        variances for 'rbf', 'poly' and 'sigmoid', and scikit-learn's default for the others. None
+        is scikit-learn's default for all.
     degree, coef0 : float, default=3, 1
-        Of the kernels 'poly' and 'sigmoid'.
+        Parameters of the kernels 'poly' and 'sigmoid'.
     kernel_params : dict, optional
-        More parameters of the kernel.
+        Further parameters of the kernel.
     refine : bool, default=True
-        Go on with merges, splits and moves of single rows, and with ventures that are taken back
-        unless they pay, until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
-        to the letter.
+        Local search by merges, splits, moves of single rows, and over-split and repair (undone
+        unless it gains), until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
+        exactly.
     n_init : int, default=1
-        Refined runs, of which the one with the lowest objective is kept. Those after the first
-        start around random rows.
+        Number of refined runs; the one with the lowest objective is kept. Those after the first are
+        initialised at random rows.
     max_iter : int, default=300
-        Passes over the rows at most; a round of refinement that has begun is finished.
+        Maximum number of passes over the rows; a round of refinement that has begun is finished.
     tol : float, optional
         Refinement stops when a round lowers the objective by less than this share of it. The
-        default is 0 up to 10,000 rows, which goes on until no move helps, and 1e-3 beyond.
+        default is 0 up to 10,000 rows, which continues until no move lowers it, and 1e-3 beyond.
     random_state : int, RandomState instance or None, default=None
-        Decides random starts, and the sample that 'auto' takes of many rows.
+        Determines random initialisations.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -106,11 +107,11 @@ class KernelDPMeans(KernelEstimator):
     cluster_weights_ : ndarray of shape (n_clusters,)
         The weight of the rows in each cluster.
     center_norms_ : ndarray of shape (n_clusters,)
-        The squared length of each mean in feature space.
+        The squared norm of each mean in feature space.
     penalty_ : float
         The penalty used.
     path_ : PenaltyPath
-        The path that ``penalty='auto'`` chose from.
+        The path from which ``penalty='auto'`` chose.
     gamma_ : float
         The gamma used by kernels that have one.
     X_fit_ : ndarray or CSR matrix
@@ -118,11 +119,12 @@ class KernelDPMeans(KernelEstimator):
     row_weights_ : ndarray of shape (n_samples,)
         Their weights.
     objective_ : float
-        The squared distances of all rows from their means, plus the penalty for each cluster.
+        The sum of squared distances of all rows from their means, plus the penalty for each
+        cluster.
     objective_history_ : ndarray
-        The objective after each pass; it never rises.
+        The objective after each pass; it never increases.
     n_iter_ : int
-        Passes made.
+        Number of passes.
     converged_ : bool
         Whether it ended before ``max_iter``.
     n_features_in_ : int
@@ -133,8 +135,8 @@ class KernelDPMeans(KernelEstimator):
 
     Notes
     -----
-    The kernel takes ``n_samples ** 2`` entries of the type of X. How much that is goes to the
-    logger ``countless`` before it is taken; a MemoryError says so where there is not so much.
+    The kernel has ``n_samples ** 2`` entries of the dtype of X. Its size is logged to the logger
+    ``countless`` before it is allocated; a MemoryError states it if memory does not suffice.
 
     Examples
     --------
@@ -185,10 +187,10 @@ class KernelDPMeans(KernelEstimator):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             float32 rows give a float32 kernel. With ``kernel='precomputed'``, the kernel, of shape
-            (n_samples, n_samples); it is used where it is.
+            (n_samples, n_samples); it is used without a copy.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is as good as absent; it is labelled all the same.
+            A row of weight 0 does not affect the clusters, but is labelled.
 
         Returns
         -------
@@ -229,7 +231,7 @@ class KernelDPMeans(KernelEstimator):
         return self._scores(X).argmin(axis=1).astype(np.int32)
 
     def _resolve_penalty(self, table: KernelTable, random):
-        """Return the penalty and, where the path found it, the labels to start from."""
+        """Return the penalty and, if it was chosen from the path, the initial labels."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None
         self.path_ = kernel_penalty_path(table, self._clouds(table.weight))

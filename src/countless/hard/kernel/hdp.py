@@ -41,8 +41,8 @@ def kernel_hdp_means(
     """Cluster the rows of a kernel by the hard HDP; return it, and each row's local cluster.
 
     Without ``refine`` this is Algorithm 2. With it every pair of a group and a global cluster is
-    one local cluster, and moves go on from ``start``, else from where Algorithm 2 ends, so that the
-    result is never above it; the parameters are those of `kernel_dp_means`.
+    one local cluster, and local search starts from ``start``, or else from the result of Algorithm
+    2, so that the objective is never above it. The parameters are those of `kernel_dp_means`.
     """
     if start is None or not refine:
         found, local = kernel_algorithm2(
@@ -62,15 +62,15 @@ class KernelHDPMeans(KernelEstimator):
     Parameters
     ----------
     local_penalty, global_penalty : 'auto' or float, default='auto'
-        What a data set pays for each cluster that it uses, and the price of a cluster: both
-        numbers or both 'auto'. With 'auto' a cluster that is used by as many data sets as the
-        average one costs what the path of all rows together says, half of it as local penalties;
-        with ``refine=False`` each is half of the farthest-first rule's penalty.
+        The penalty of a data set for each cluster that it uses, and the penalty of a cluster: both
+        numbers or both 'auto'. With 'auto' a cluster that is used by an average number of data sets
+        costs the penalty chosen from the path of all rows together, half of it as local penalties;
+        with ``refine=False`` each is half of the farthest-first penalty.
     kernel, gamma, degree, coef0, kernel_params
         The kernel, as in `KernelDPMeans`.
     refine : bool, default=True
-        Go on until no merge, split or move of the rows of a data set, or of a single row, lowers
-        the objective. False is Algorithm 2 of Kulis and Jordan to the letter.
+        Local search until no merge, split or move of the rows of a data set, or of a single row,
+        lowers the objective. False is Algorithm 2 of Kulis and Jordan exactly.
     max_iter, tol, random_state, n_jobs
         As in `KernelDPMeans`.
 
@@ -81,17 +81,17 @@ class KernelHDPMeans(KernelEstimator):
     n_clusters_ : int
     local_labels_ : ndarray of shape (n_samples,)
         The local cluster of each row, numbered by first appearance inside its data set; -1 for a
-        row of weight 0 that none of its data set's local clusters takes.
+        row of weight 0 that belongs to none of its data set's local clusters.
     groups_ : ndarray of shape (n_groups,)
         The data sets, by first appearance.
     n_local_clusters_ : ndarray of shape (n_groups,)
-        How many local clusters each has.
+        The number of local clusters of each.
     group_clusters_ : ndarray of bool of shape (n_groups, n_clusters)
         Which clusters each data set uses.
     local_penalty_, global_penalty_ : float
         The penalties used.
     path_ : PenaltyPath
-        The path of the pooled rows, where a penalty is 'auto'.
+        The path of the pooled rows, if the penalties are 'auto'.
     center_norms_, cluster_weights_, gamma_, X_fit_, row_weights_
         As in `KernelDPMeans`.
     objective_, objective_history_, n_iter_, converged_
@@ -147,9 +147,9 @@ class KernelHDPMeans(KernelEstimator):
             As in `KernelDPMeans`.
         y : ignored
         groups : array-like of shape (n_samples,), optional
-            The data set of each row, by any labels; None is one data set.
+            The data set of each row, as labels of any type; None is one data set.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is as good as absent; it is labelled all the same.
+            A row of weight 0 does not affect the clusters, but is labelled.
 
         Returns
         -------
@@ -190,17 +190,17 @@ class KernelHDPMeans(KernelEstimator):
         return self.fit(X, groups=groups, sample_weight=sample_weight).labels_
 
     def predict(self, X, groups=None):
-        """Return the cluster of each row of X that costs least.
+        """Return the cluster of lowest cost for each row of X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             As in `KernelDPMeans.predict`.
         groups : array-like of shape (n_samples,), optional
-            The data set of each row. Rows of one data set are taken together: they go to the
-            nearest of the clusters that it uses, and it may use further ones where its rows pay the
-            local penalty. A data set that was not fitted pays for all that it uses. None gives
-            every row its nearest mean.
+            The data set of each row. Rows of one data set are assigned jointly: to the nearest of
+            the clusters that it uses, or to a further one where that lowers their cost by more than
+            the local penalty. A data set that was not fitted pays the penalty for all that it uses.
+            With None every row gets its nearest mean.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class KernelHDPMeans(KernelEstimator):
         return choose_for_groups(scores, number, paid, self.local_penalty_, paid.copy(), rounding)
 
     def _resolve_prices(self, table: KernelTable) -> tuple[Prices, np.ndarray | None]:
-        """Return the penalties and, where the path found them, the labels to start from."""
+        """Return the penalties and, if they were chosen from the path, the initial labels."""
         if not isinstance(self.local_penalty, str):
             return Prices(float(self.global_penalty), float(self.local_penalty)), None
         self.path_ = kernel_penalty_path(table, self._clouds(table.weight))
@@ -234,7 +234,7 @@ class KernelHDPMeans(KernelEstimator):
 def _number_inside(
     group: np.ndarray, local: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Number local clusters by first appearance inside each group; count those that have weight."""
+    """Number local clusters by first appearance inside each group; count those with weight."""
     counts = np.zeros(int(group.max()) + 1, dtype=np.int64)
     counted = np.flatnonzero(weight)
     names, inverse = number_by_appearance(local[counted])

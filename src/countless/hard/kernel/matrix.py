@@ -1,4 +1,4 @@
-"""Kernel matrices: each entry computed once, in tiles on threads, with memory stated beforehand."""
+"""Kernel matrices: each entry computed once, in parallel tiles, with memory checked beforehand."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from countless._numbers import moved_to_zero
 from countless._threads import open_threads, steps
 from countless.kernels.gram import first_asymmetry
 
-# Rows and columns of a tile of the kernel, and columns of the sums that a thread works on.
+# Rows and columns of a tile of the kernel, and columns of the sums that a thread processes.
 TILE = 1024
-# Mirror images may differ by this share of the largest diagonal entry: products in float32 do.
+# Tolerance of symmetry, as a share of the largest diagonal entry: float32 products need it.
 ASYMMETRY = 1e-5
 # Kernels whose gamma is a scale of squared distances or products.
 SCALED = ("rbf", "poly", "polynomial", "sigmoid")
@@ -26,8 +26,8 @@ SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approxi
 class KernelFunction:
     """A kernel by scikit-learn's name, or a callable, with its parameters.
 
-    With ``only_distances``, distances in its feature space are all that counts: those of the
-    linear kernel stay when all rows are moved.
+    With ``only_distances``, only distances in its feature space matter: then rows may be centred
+    for the linear kernel, since its distances are translation invariant.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class KernelFunction:
         )
 
     def matrix(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
-        """Return the kernel of every row of X with every other, in X's type."""
+        """Return the kernel of every row of X with every other, in the dtype of X."""
         n = X.shape[0]
         state_memory(f"the kernel of n={n:,} rows", n * n * X.dtype.itemsize, SMALLER)
         values = np.empty((n, n), dtype=X.dtype)
@@ -69,7 +69,7 @@ class KernelFunction:
         def fill(rows, columns):
             here, there = slice(*rows), slice(*columns)
             if rows == columns:
-                upper = np.triu(self._values(X[here]))  # mirrored, since rounding may not be
+                upper = np.triu(self._values(X[here]))  # rounding may break symmetry
                 values[here, here] = upper + np.triu(upper, 1).T
             else:
                 tile = self._values(X[here], X[there])
@@ -85,7 +85,7 @@ class KernelFunction:
 
 
 def scale_of(X: Any, weight: np.ndarray) -> float:
-    """Return one over the sum of the columns' variances: a gamma that follows units.
+    """Return one over the sum of the columns' variances: a gamma invariant to the unit of X.
 
     Examples
     --------

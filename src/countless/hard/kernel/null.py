@@ -1,9 +1,9 @@
-"""What rows without clusters show through a kernel.
+"""The null reference in the feature space of a kernel.
 
-A kernel bends even a structureless cloud: in the feature space of an RBF kernel it is a curved
-sheet, which is cut into pieces more easily than a flat cloud of the same spread. So clouds with the
-data's own spread are drawn among the rows, as `countless.hard.null_reference` draws them, and sent
-through the kernel before they go through the tree.
+A structureless cloud becomes a curved sheet in the feature space of an RBF kernel, which is
+partitioned more easily than a flat cloud of the same variance. So clouds are drawn in the input
+space, as `countless.hard.null_reference` does, with the data's variance, and mapped by the kernel
+before linkage.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from countless.hard.levels import Points
 from countless.hard.micro import sample_positions
 from countless.hard.null_reference import SEED, rows_like
 
-# Kernels that take any rows: clouds reach beyond the data, and a callable may not like that.
+# Kernels defined for all rows: clouds extend beyond the data, which a callable may not accept.
 ANY_ROWS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine")
-# Rows that show the spread of all.
+# Rows of the sample from which the variance is estimated.
 SHOWN = 1000
 
 
 def clouds_through(
     function: KernelFunction, X, weight: np.ndarray, n_rows: float
 ) -> Iterator[Iterator[Points]]:
-    """Send clouds with the spread of X through a kernel.
+    """Draw clouds with the variance of X, and map them by a kernel.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def clouds_through(
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     weight : ndarray of shape (n_samples,)
     n_rows : float
-        Rows that the data stands for; clouds have as many points up to a limit.
+        Rows of the data; clouds have as many points, up to a limit.
     """
     shown = sample_positions(weight, SHOWN, SEED)
     sample = X[shown].toarray() if sp.issparse(X) else X[shown]
@@ -48,7 +48,7 @@ def clouds_through(
 
 
 def _points(kernel: np.ndarray) -> Points:
-    """Return points with these inner products; directions of little variance are rows' own cost."""
+    """Return points with these inner products; dropped small variances add to ``within``."""
     n_points = len(kernel)
     points = coordinates(kernel, np.full(n_points, 1 / n_points))
     squares = np.square(points).sum(axis=0)

@@ -1,8 +1,8 @@
 """The penalty path in the feature space of a kernel.
 
-Merge costs need inner products of means alone. So micro-clusters are found by kernel k-means, put
-back into a Euclidean space by their inner products, and handed to the path of
-`countless.hard.penalty`, which judges plateaus against structureless data as it does for tables.
+Merge costs need only inner products of means. So micro-clusters are found by kernel k-means,
+embedded in a Euclidean space by their inner products (kernel PCA), and passed to
+`countless.hard.penalty`, which scores plateaus against a null reference as it does for tables.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from countless.hard.penalty import PenaltyPath, path_of_items
 
 KernelClouds = Callable[[float], Iterable[Iterable[Points]]]
 
-# Squared distances below this many roundings of the largest squared length are those of equal rows.
+# Rows are equal if their squared distance is below this many machine epsilons of the largest
+# squared norm.
 EQUAL_ROUNDINGS = 64
-# Rows that show the shape of the whole.
+# Rows of the sample for the null reference.
 SHOWN = 1000
 
 
 def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) -> PenaltyPath:
-    """Find what every penalty gives in feature space, and the plateau that stands out.
+    """Compute the clusters at every penalty in feature space, and choose a plateau.
 
-    Plateaus are judged by clouds that are sent through the same kernel where ``clouds`` draws them,
-    else by clouds with the rows' spread in feature space.
+    The null reference are clouds mapped by the same kernel if ``clouds`` is given, else clouds with
+    the rows' variance in feature space.
     """
     few = table.n_rows <= FEW_ROWS
     labels = distinct_rows(table) if few else micro_clusters(table, SEED)
@@ -66,10 +67,9 @@ def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) 
 
 
 def coordinates(products: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return points about their mean, by shares, that have these inner products.
+    """Return centred points with these inner products (weighted kernel PCA).
 
-    Directions of negative squared length, which a kernel that is not positive semi-definite has,
-    are left out.
+    Negative eigenvalues, of a kernel that is not positive semi-definite, are dropped.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def distances_to(table: KernelTable, row: int) -> np.ndarray:
 
 
 def around(table: KernelTable, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest of some rows for every row, by its place among them, and how far it is."""
+    """Return for every row the index of the nearest of some rows, and the squared distance."""
     labels = np.zeros(table.n_rows, dtype=np.int32)
     distance = np.full(table.n_rows, np.inf)
     for place, row in enumerate(rows):
@@ -104,7 +104,7 @@ def around(table: KernelTable, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def distinct_rows(table: KernelTable) -> np.ndarray:
-    """Return labels that rows share where they are equal; rows of no weight join the nearest."""
+    """Return labels of distinct rows; rows of zero weight join the nearest."""
     leaders: list[int] = []
     distance = np.full(table.n_rows, np.inf)
     for row in map(int, np.flatnonzero(table.weight)):
@@ -117,8 +117,8 @@ def distinct_rows(table: KernelTable) -> np.ndarray:
 def micro_clusters(table: KernelTable, seed: int) -> np.ndarray:
     """Return the labels of some hundreds of clusters, by kernel k-means.
 
-    Half of the seeds are drawn by weight, the others by what rows cost there, which finds small
-    clusters that have no seed yet.
+    Half of the seeds are drawn by weight, the others with probability proportional to their cost,
+    which finds small clusters without a seed.
     """
     n_micro = how_many(table.n_rows)
     seeds = sample_positions(table.weight, n_micro // 2, seed)
@@ -140,7 +140,7 @@ def micro_clusters(table: KernelTable, seed: int) -> np.ndarray:
 
 
 def kernel_farthest_first(table: KernelTable, k: int) -> float:
-    """Return the penalty of the farthest-first rule (`farthest_first_penalty`) in feature space."""
+    """Return the farthest-first penalty (`farthest_first_penalty`) in feature space."""
     whole = KernelClusters(table, Prices(0.0), np.zeros(table.n_rows, dtype=np.int32))
     distance = whole.distances()
     far = int(np.argmax(table.weight * distance))
@@ -151,6 +151,6 @@ def kernel_farthest_first(table: KernelTable, k: int) -> float:
 
 
 def _equal(table: KernelTable) -> float:
-    """Return the squared distance below which rows are equal."""
+    """Return the squared distance below which rows are considered equal."""
     eps = float(np.finfo(table.kernel.dtype).eps)
     return EQUAL_ROUNDINGS * eps * float(np.abs(table.diagonal).max())

@@ -1,8 +1,8 @@
-"""Lowering the objective in the feature space of a kernel, by moves with an exact cost each.
+"""Local search on the objective in the feature space of a kernel, by moves of exact cost.
 
-Clusters merge and split, groups of rows and single rows move, and ventures that may be taken back
-find what no single move does: the moves of `countless.hard.refine`, from inner products alone. A
-move that makes a group use one cluster more or less pays or saves a local penalty.
+Merges, splits, moves of groups of rows and of single rows, and over-split and repair: the moves of
+`countless.hard.refine`, computed from inner products alone. If a move makes a group use one cluster
+more or less, the local penalty is added or subtracted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from countless.kernels.gram import exchange_changes, exchange_rows
 
 
 def split(clusters: KernelClusters, share: float = 1.0) -> int:
-    """Split clusters that gain more than a share of what the halves cost; return how many."""
+    """Split clusters that gain more than a share of the added penalties; return how many."""
     prices, table = clusters.prices, clusters.table
     halves = halve(clusters, share * prices.cluster)
     k = clusters.n_clusters
@@ -45,14 +45,14 @@ def split(clusters: KernelClusters, share: float = 1.0) -> int:
 
 
 def merge(clusters: KernelClusters) -> int:
-    """Merge the cheapest pair of clusters for as long as that pays; return how many."""
+    """Merge the cheapest pair of clusters while that lowers the objective; return how many."""
     prices, k = clusters.prices, clusters.n_clusters
     products, weight = clusters.products(), clusters.weight.copy()
     uses = (clusters.count > 0).astype(np.float64)
     label = np.arange(k)
 
     def changes(a):
-        """Return what merging cluster a with each would change."""
+        """Return the change of the objective by merging cluster a with each other."""
         square = np.diagonal(products)
         joined = (square[a] + square + 2 * products[a]) / (weight[a] + weight)
         energy = square[a] / weight[a] + square / weight - joined
@@ -82,7 +82,7 @@ def merge(clusters: KernelClusters) -> int:
 
 
 def move_rows(clusters: KernelClusters) -> int:
-    """Move single rows, the most profitable ones first, or let them open; return how many."""
+    """Make Hartigan moves of single rows, largest gains first, or open singletons; return n."""
     table, prices = clusters.table, clusters.prices
     changes = np.zeros(table.n_rows)
     state = (clusters.labels, clusters.sums, clusters.weight, clusters.square, clusters.count)
@@ -112,7 +112,7 @@ def move_rows(clusters: KernelClusters) -> int:
 
 
 def _opening_changes(clusters: KernelClusters) -> np.ndarray:
-    """Return what would change if each row left for a cluster of its own."""
+    """Return the change of the objective if each row became a singleton cluster."""
     table, prices, labels = clusters.table, clusters.prices, clusters.labels
     w, whole = table.weight, clusters.weight[labels]
     own = clusters.sums[labels, np.arange(table.n_rows)]
@@ -121,7 +121,7 @@ def _opening_changes(clusters: KernelClusters) -> np.ndarray:
     square = clusters.square[labels]
     change = square / whole - (square - 2 * w * own + w**2 * table.diagonal) / left
     change += prices.cluster - w * table.diagonal
-    # The local penalty moves along where the row was all that its group had in the cluster.
+    # No local penalty is added if the row was its group's only one in the cluster.
     change += prices.local * (clusters.count[table.group, labels] > 1)
     return np.where(movable, change, np.inf)
 
@@ -129,7 +129,7 @@ def _opening_changes(clusters: KernelClusters) -> np.ndarray:
 def move_groups(clusters: KernelClusters) -> int:
     """Move all rows that a group has in a cluster to another, or a new one; return how many.
 
-    One such move at a time for each cluster that is left or joined, the most profitable first.
+    Largest gains first; each cluster takes part in at most one move, as source or target.
     """
     table, prices = clusters.table, clusters.prices
     k = clusters.n_clusters
@@ -143,7 +143,7 @@ def move_groups(clusters: KernelClusters) -> int:
     local[counted] = pair
     group, own = pairs // k, pairs % k
     weight = np.bincount(pair, table.weight[counted])
-    # The pairs as clusters of their own: their sums, and their products with all clusters.
+    # The pairs as separate clusters: their squared sums, and inner products with all clusters.
     square, products = _pair_products(clusters, local, len(pairs))
     left = clusters.weight[own] - weight
     movable = left > 1e-9 * clusters.weight[own]
@@ -176,7 +176,7 @@ def move_groups(clusters: KernelClusters) -> int:
 
 
 def _pair_products(clusters: KernelClusters, local: np.ndarray, n_pairs: int):
-    """Return the squares of the pairs' sums, and their products with the clusters' sums."""
+    """Return the squared norms of the pairs' sums, and inner products with the clusters' sums."""
     table = clusters.table
     counted = local >= 0
     weight, place = table.weight[counted], local[counted]
@@ -189,9 +189,12 @@ def _pair_products(clusters: KernelClusters, local: np.ndarray, n_pairs: int):
 
 
 def venture(clusters: KernelClusters, share: float, enough: int) -> bool:
-    """Split clusters below their worth, settle, merge; keep what is better."""
+    """Over-split and repair: split at a share of the penalties, reassign, merge.
+
+    Accepted if the objective is lower, otherwise undone.
+    """
     trial, n_before = clusters.copy(), 0
-    # Rows may leave new clusters as fast as they come: then there are enough.
+    # Stop if the number of clusters no longer grows, because reassignment empties new ones.
     while n_before < trial.n_clusters < enough:
         n_before = trial.n_clusters
         if split(trial, share):
@@ -210,7 +213,7 @@ def venture(clusters: KernelClusters, share: float, enough: int) -> bool:
 def refine(
     clusters: KernelClusters, *, tol: float, max_iter: int, on_pass: OnPass = ignore_pass
 ) -> KernelClustering:
-    """Take moves until none lowers the objective by more than ``tol`` times itself."""
+    """Run the local search until no move lowers the objective by more than a share ``tol``."""
     history: list[float] = []
     n_passes = 0
 
@@ -219,7 +222,7 @@ def refine(
         on_pass(history[-1], clusters.n_clusters)
 
     def settle(little: float) -> None:
-        """Make passes until one gains little."""
+        """Make assignment passes until one gains no more than ``little``."""
         nonlocal n_passes
         changed = True
         while changed and n_passes < max_iter:
@@ -233,8 +236,7 @@ def refine(
     while not converged and n_passes < max_iter:
         start = history[-1]
         little = tol * abs(start)
-        # While clusters still come in numbers it is too early to merge, or to settle to the last
-        # row.
+        # While many clusters are still being split, merging or iterating to convergence is wasted.
         if split(clusters) > GROWING * clusters.n_clusters:
             clusters.settle()
             clusters.settle()

@@ -1,4 +1,4 @@
-"""Splitting clusters in two in the feature space of a kernel: all at once, from inner products."""
+"""Splitting clusters by 2-means in the feature space of a kernel, all at once."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from countless.hard.kernel.clusters import KernelClusters
 from countless.hard.split import PASSES
 
-# A half must hold this share of its cluster's weight; less is the rounding of a difference.
+# Least weight of a half, as a share of its cluster's: less may be rounding of a difference.
 LEAST_SHARE = 1e-9
 
 
 class Halves(NamedTuple):
-    """What splitting some clusters gives."""
+    """The result of splitting some clusters."""
 
     cluster: np.ndarray  # (m,) the clusters
-    gain: np.ndarray  # (m,) what splitting each saves, before any penalty
-    far: np.ndarray  # (n_rows,) bool, True in the half that gets a new label
+    gain: np.ndarray  # (m,) decrease of the within-cluster cost, without penalties
+    far: np.ndarray  # (n_rows,) bool, True in the second half, which gets a new label
 
 
 def halve(clusters: KernelClusters, least: float) -> Halves:
-    """Halve every cluster whose rows cost more than ``least``, by 2-means from its main direction.
+    """Split clusters that cost more than ``least``, by 2-means along the principal direction.
 
-    A direction is a weighted sum of rows, and rows are compared with it by the kernel within their
-    cluster: for k clusters of equal size that reads one k-th of the kernel.
+    A direction is a weighted sum of rows, and projections on it need the kernel within clusters
+    only: for k clusters of equal size one k-th of the kernel is read.
     """
     table, labels = clusters.table, clusters.labels
     k, weight = clusters.n_clusters, clusters.table.weight
@@ -44,20 +44,20 @@ def halve(clusters: KernelClusters, least: float) -> Halves:
     def about_mean(values: np.ndarray) -> np.ndarray:
         return values - (by_cluster(weight * values) / clusters.weight)[labels]
 
-    # The farthest row points along the cluster; a step of power iteration turns that towards its
-    # main direction.
+    # Start from the direction of the farthest row; a step of power iteration turns it towards the
+    # first principal direction.
     everyone = np.arange(table.n_rows)
     own = clusters.sums[labels, everyone]
     farthest = _farthest(labels, inside, distance, k)
     along = table.kernel[farthest[labels], everyone] - own / clusters.weight[labels]
     far = inside & (about_mean(within(weight * about_mean(along))) > 0)
-    shared = within(weight * far)  # each row's kernel with the far half of its cluster
+    shared = within(weight * far)  # each row's kernel sum with the second half of its cluster
     for last in (False,) * PASSES + (True,):
         far_weight, far_square = by_cluster(weight * far), by_cluster(weight * far * shared)
         near_weight = clusters.weight - far_weight
         near_square = clusters.square - 2 * by_cluster(weight * far * own) + far_square
         proper = np.minimum(near_weight, far_weight) > LEAST_SHARE * clusters.weight
-        # Halves without rows get a harmless content, so that whole arrays can be computed with.
+        # Empty halves get dummy weights, so that no division by zero occurs.
         near_weight, far_weight = (np.where(proper, w, 1.0) for w in (near_weight, far_weight))
         if last:
             break
@@ -72,7 +72,7 @@ def halve(clusters: KernelClusters, least: float) -> Halves:
 
 
 def _farthest(labels: np.ndarray, inside: np.ndarray, distance: np.ndarray, k: int) -> np.ndarray:
-    """Return the first of the farthest rows of each cluster; row 0 where none is looked at."""
+    """Return the first of the farthest rows of each cluster; 0 for clusters not tried."""
     ids = np.flatnonzero(inside)
     ids = ids[np.lexsort((-distance[ids], labels[ids]))]
     found, first = np.unique(labels[ids], return_index=True)
