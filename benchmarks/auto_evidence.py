@@ -28,7 +28,8 @@ from countless.auto.merged import leading_components, neighbor_links
 from generated import draw_problem
 
 NAMES = (*choice.Measurements._fields, *FAMILIES)
-FALSE_ALARMS = 0.05  # share of sets without clusters in which clusters may be found
+# Share of sets without clusters in which clusters may be found: of others 5 % at most then.
+FALSE_ALARMS = 0.045
 # The least significance is in this range: below it merged mixtures are cut by chance.
 RANGE = (2.5, 4.0)
 PENALTY = 1e-3  # on squared weights of standardized measurements
@@ -80,7 +81,7 @@ def measure(X, y, name, links, labels) -> Problem:
 
 
 def least_significance(problems: list[Problem]) -> float:
-    """Return the significance at which clusters are found in 5 % of the clouds."""
+    """Return the significance at which clusters are found in 4.5 % of the clouds."""
     clouds = [problem.comparison for problem in problems if problem.truth == 1]
     strongest = sorted(np.inf if found.apart else found.significance for found in clouds)
     allowed = int(FALSE_ALARMS * len(clouds))
