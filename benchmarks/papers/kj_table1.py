@@ -126,10 +126,10 @@ def make(form: Form, folder: Path) -> Section:
     section.table(more)
     section.text(
         """*Refined* is the local search at the same penalty. That penalty is the squared distance
-        of one row, at which clusters of many rows are worth splitting, so a lower objective has more
-        clusters: Algorithm 1 at this penalty gives about k clusters because it stops early. *'auto'*
-        and `AutoClustering` are told nothing. Classes of these sets are not always clusters: on
-        pima, breast cancer and vehicle nobody finds them."""
+        of one row, at which clusters of many rows are worth splitting, so a lower objective has
+        more clusters: Algorithm 1 at this penalty gives about k clusters because it stops early.
+        *'auto'* and `AutoClustering` are told nothing. Classes of these sets are not always
+        clusters: on pima, breast cancer and vehicle nobody finds them."""
     )
     of = ", ".join(f"{name} ({source})" for name, source in sources.items())
     section.text(f"Sources: {of}.")

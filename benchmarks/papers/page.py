@@ -44,9 +44,11 @@ CHAPTERS = {
 }
 HEAD = """# The papers, redone
 
-The tables and figures of the three texts that this library implements, theirs and ours side by side, and each difference explained. `make papers` makes this page;
-`make papers QUICK=1` does so within ten minutes. Every number of ours is read from the output file of a script in `benchmarks/papers/`, and theirs stand in `published.py` there.
-The texts' own pictures are not reproduced: a sentence says what each shows.
+The tables and figures of the three texts that this library implements, theirs and ours side by
+side, and each difference explained. `make papers` makes this page; `make papers QUICK=1` does so
+within ten minutes. Every number of ours is read from the output file of a script in
+`benchmarks/papers/`, and theirs stand in `published.py` there. The texts' own pictures are not
+reproduced: a sentence says what each shows.
 
 {made}
 """
@@ -80,7 +82,9 @@ def _section(name: str, section: dict[str, Any], results: Path, pictures: Path) 
             lines.append(f"{_table(block['records'])}\n")
         else:
             shutil.copy(results / block["file"], pictures / block["file"])
-            lines.append(f"![{block['text']}]({pictures.parent.name}/{pictures.name}/{block['file']})\n")
+            lines.append(
+                f"![{block['text']}]({pictures.parent.name}/{pictures.name}/{block['file']})\n"
+            )
     form = "" if section["form"] == "full" else f" --form {section['form']}"
     lines.append(f"(`python benchmarks/papers/{name}.py{form}`: {section['cpu_seconds']:.0f} s)\n")
     return lines
@@ -89,7 +93,7 @@ def _section(name: str, section: dict[str, Any], results: Path, pictures: Path) 
 def _table(records: list[dict[str, str]]) -> str:
     """Lay out records as a table of Markdown; numbers to the right."""
     columns = list(dict.fromkeys(key for record in records for key in record))
-    rows = [[record.get(column, "–") for column in columns] for record in records]
+    rows = [[record.get(column, "-") for column in columns] for record in records]
     is_text = [any(_is_word(row[i]) for row in rows) for i in range(len(columns))]
     lines = [[column.strip() for column in columns], ["---" if t else "---:" for t in is_text]]
     return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *rows])

@@ -12,9 +12,20 @@ KJ_TABLE_1 = {  # DP-means, k-means, Gibbs
     "vehicle": (0.18, 0.18, 0.17),
 }
 # Section 6.2 and figure 2a to 2c.
-KJ_THREE_GAUSSIANS = {"passes": 8, "k": 3, "nmi": 0.89,
-    "gibbs_sweeps_to_3": 3000, "gibbs_k_grows_after": 1500}
-KJ_PATCHES = {"rows": 312_320, "columns": 128, "passes": 63, "seconds_a_pass": 37.9, "gibbs_seconds_a_sweep": 29.4}
+KJ_THREE_GAUSSIANS = {
+    "passes": 8,
+    "k": 3,
+    "nmi": 0.89,
+    "gibbs_sweeps_to_3": 3000,
+    "gibbs_k_grows_after": 1500,
+}
+KJ_PATCHES = {
+    "rows": 312_320,
+    "columns": 128,
+    "passes": 63,
+    "seconds_a_pass": 37.9,
+    "gibbs_seconds_a_sweep": 29.4,
+}
 # Section 6.3: normalised mutual information averaged over the 50 data sets.
 KJ_HDP = {
     "k-means, all rows": 0.77,
@@ -65,4 +76,10 @@ MURPHY_FIGURE_25_10 = {"clusters": 3}
 MURPHY_FIGURE_25_12 = {"city block merges": [(1, 3), (4, 5)], "cut at 2": [{4, 5}, {1, 3}, {2}]}
 MURPHY_FIGURE_25_13 = {"clusters": 16, "genes": 310}
 MURPHY_FIGURE_25_18 = {"animals": 50, "features": 85, "animal clusters": 12, "feature clusters": 33}
-MURPHY_FIGURE_25_20 = {"animals": 22, "features": 106, "views": 3, "animals of view 1": 4, "animals of view 3": 4}
+MURPHY_FIGURE_25_20 = {
+    "animals": 22,
+    "features": 106,
+    "views": 3,
+    "animals of view 1": 4,
+    "animals of view 3": 4,
+}

@@ -84,7 +84,7 @@ def bare(ax: Any, title: str = "", square: bool = False) -> None:
 
 def _cell(value: Any, digits: int) -> str:
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
