@@ -9,7 +9,7 @@ from section import Form, Section, new_figure, run
 
 from countless import BayesianHierarchicalClustering
 from countless.plot import DendrogramDisplay
-from countless.tree.dendrogram import dendrogram_purity
+from countless.metrics import dendrogram_purity
 
 N_TOP = 6  # nodes of each tree that are shown
 

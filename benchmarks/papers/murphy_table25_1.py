@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import linkage
 from section import Form, Section, run
 
 from countless import BayesianHierarchicalClustering
-from countless.tree.dendrogram import dendrogram_purity
+from countless.metrics import dendrogram_purity
 
 LINKAGES = ("single", "complete", "average")
 METHODS = (*LINKAGES, "BHC")
