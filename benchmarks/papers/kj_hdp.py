@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from published import KJ_HDP, KJ_HDP_CLUSTERS
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.cluster import KMeans
 
 from countless import DPMeans, HDPMeans, farthest_first_penalty, hdp_penalties
 from countless.metrics import normalized_mutual_info_score as nmi
+from published import KJ_HDP, KJ_HDP_CLUSTERS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 N_SETS, N_EACH, N_GLOBAL, N_LOCAL = 50, 25, 15, 5
 NEAR = 0.01  # how near to the paper's k-means a draw is as hard as theirs

@@ -4,9 +4,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import Absent, Table, load
-from published import KJ_TABLE_1
-from section import Form, Section, run
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,6 +11,9 @@ from countless import AutoClustering, DPMeans, DPMixture, farthest_first_penalty
 from countless.metrics import normalized_mutual_info_score as nmi
 from countless.models import FixedGaussian
 from countless.priors import DirichletProcess
+from data import Absent, Table, load
+from published import KJ_TABLE_1
+from section import Form, Section, run
 
 VARIANCES = (0.03, 0.1, 0.3, 1.0)  # shares of the mean variance of the columns
 ALPHAS = (0.01, 1.0, 100.0)
@@ -49,12 +49,24 @@ def validated_gibbs(X, y, chosen_on: np.ndarray, rest: np.ndarray, form: Form) -
     return float(score(X[rest], y[rest], best, sweeps, burn_in))
 
 
+def parts(table: Table, seed: int) -> list[np.ndarray]:
+    """Return 30 % of the rows, for validation, and the others."""
+    rows = np.random.RandomState(seed).permutation(len(table.X))
+    return np.split(rows, [int(0.3 * len(rows))])
+
+
+def algorithm_1(table: Table, seed: int) -> float:
+    """Return the score of Algorithm 1, at the farthest-first penalty of the true k."""
+    A, truth = (values[parts(table, seed)[1]] for values in (table.numbers(), table.y))
+    penalty = farthest_first_penalty(A, len(np.unique(table.y)))
+    return float(nmi(truth, DPMeans(penalty, refine=False).fit(A).labels_))
+
+
 def one_run(table: Table, seed: int, form: Form) -> dict[str, float]:
     """Split at random, and let everybody cluster the larger part."""
     X, y = table.numbers(), table.y
     k = len(np.unique(y))
-    rows = np.random.RandomState(seed).permutation(len(X))
-    chosen_on, rest = np.split(rows, [int(0.3 * len(X))])
+    chosen_on, rest = parts(table, seed)
     A, truth = X[rest], y[rest]
     penalty = farthest_first_penalty(A, k)
     models = {

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from published import KJ_THREE_GAUSSIANS as THEIRS
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless import DPMeans, DPMixture, farthest_first_penalty, penalty_path
 from countless.metrics import normalized_mutual_info_score as nmi
 from countless.models import FixedGaussian, InverseGamma
 from countless.priors import DirichletProcess, Gamma
+from published import KJ_THREE_GAUSSIANS as THEIRS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 CENTERS, SPREAD = np.array([[0.0, 0.0], [3.0, 0.0], [1.5, 2.6]]), 0.62
 PRIOR_VARIANCE = 100.0  # the paper's rho

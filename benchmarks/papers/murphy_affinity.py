@@ -4,13 +4,13 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_FIGURE_25_10 as THEIRS
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.cluster import AffinityPropagation as ScikitLearn
 from sklearn.metrics import pairwise_distances
 
 from countless import AffinityPropagation
 from countless.metrics import adjusted_rand_score
+from published import MURPHY_FIGURE_25_10 as THEIRS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 SHOWN = (1, 3, 5, 10, 20, 40)
 DAMPING = 0.5

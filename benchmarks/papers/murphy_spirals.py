@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.cluster import KMeans
 
 from countless import AutoClustering, SpectralDPMeans
 from countless.metrics import adjusted_rand_score
+from section import COLORS, Form, Section, bare, new_figure, run
 
 
 def spirals(n_each: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

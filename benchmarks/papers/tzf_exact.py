@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import gammaln
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
+
+from section import COLORS, Form, Section, bare, new_figure, run
 from tzf_synthetic import contestants, problem
 
 
