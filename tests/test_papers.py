@@ -107,7 +107,7 @@ def check_theorems(values):
 
 def check_affinity(values):
     assert values["clusters"] == import_module("published").MURPHY_FIGURE_25_10["clusters"]
-    assert values["same exemplars"]
+    assert values["same clusters"]
     assert values["sklearn"] == 1.0
 
 

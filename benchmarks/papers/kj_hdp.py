@@ -116,7 +116,7 @@ def make(form: Form, folder: Path) -> Section:
         each data set. NMI is averaged over data sets. Figure 1 shows how local clusters of several
         data sets share a global mean, figure 2d one of the data sets.""",
     )
-    n_draws = form.pick((1, 1), (5, 3), (20, 10))
+    n_draws = form.pick((1, 1), (3, 2), (20, 10))
     draws = [draw(seed) for seed in range(n_draws[0])]
     alike = as_hard_as_theirs(n_draws[1]) if form.name != "tiny" else []
     runs, runs_alike = [scores(one, form) for one in draws], [scores(one, form) for one in alike]

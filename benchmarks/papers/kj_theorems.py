@@ -93,12 +93,14 @@ def make(form: Form, folder: Path) -> Section:
         ax.set(xlabel="pass")
         ax.set_title(f"objective, {title}", loc="left", fontsize="small")
     section.picture(figure, folder, "kj-theorems", "Objectives fall with every pass.")
-    section.values["rises"] = [line["largest rise of the objective"] for line in lines]
-    section.table(lines)
+    rise = "largest rise of the objective"
+    section.values["rises"] = [line[rise] for line in lines]
+    section.table([line | {rise: f"{line[rise]:.2g}"} for line in lines])
     X = load("wine").numbers()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     found = relaxation(X, 150.0, random)
     section.values["relaxation"] = found
+    section.text("A rise between two passes is a share of the first objective.")
     section.text("Theorem 5.2, on the wines, standardised, at penalty 150:")
     section.table(
         [{"tr Y'(K - penalty I)Y": name, "value": value} for name, value in found.items()]

@@ -34,7 +34,7 @@ def make(form: Form, folder: Path) -> Section:
         section.left_out(reason)
         return section
     X = table.numbers().astype(int)
-    n_chains, n_sweeps = form.pick((1, 10), (2, 120), (4, 200))
+    n_chains, n_sweeps = form.pick((1, 10), (2, 100), (4, 200))
     model = DPBiclustering("bernoulli", n_chains=n_chains, n_sweeps=n_sweeps, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
