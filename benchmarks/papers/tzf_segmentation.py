@@ -156,8 +156,8 @@ def make(form: Form, folder: Path) -> Section:
         {best["graph DP-means"]}. Normalised cuts gain most by that choice: their settings are
         farther apart in the number of segments, and people differ from photograph to photograph. As
         in the paper, fine settings cost DPAP least: the Rand index at the finest is
-        {finest["DPAP"]}, against {finest["AP"]} and {finest["normalised cuts"]}. The gap to the
-        paper's is smaller, as its pictures were chosen for objects of very different sizes. Its
+        {finest["DPAP"]}, against {finest["AP"]} and {finest["normalised cuts"]}. The methods
+        are closer than in the paper, whose pictures have objects of very different sizes. Its
         boundary detector is not public: ours are SLIC superpixels and the Scharr filter of
         scikit-image, which marks texture as edges."""
     )
