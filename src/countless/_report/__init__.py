@@ -1,0 +1,1 @@
+"""Reports of a clustering: data first, text second."""
