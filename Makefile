@@ -15,8 +15,8 @@ OLDEST := .venv-oldest
 # `make TESTS=...` runs these alone.
 TESTS  ?=
 # What runs kernels; the command line, files and displays call the same ones.
-KERNEL_TESTS := $(addprefix tests/,bayes contracts exemplar hard models rows tree \
-	test_confidence.py test_dissimilarity.py)
+KERNEL_TESTS := $(addprefix tests/,contracts data exemplar graph groups kernel mcmc models path \
+	search spectral tree test_dissimilarity.py test_dp_means.py test_stability.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-oldest test-bounds lint docs bench clean

@@ -29,7 +29,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
-from countless.bayes.posterior import Posterior
+from countless._mcmc.posterior import Posterior
 from harness import (
     Contestant,
     ContestantFailed,

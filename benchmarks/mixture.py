@@ -30,10 +30,10 @@ from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
 from countless import DPMixture
-from countless.bayes.collapsed import collapsed_sweep
-from countless.bayes.draws import collapse
-from countless.bayes.gibbs import SETTLING, PartitionChain
-from countless.bayes.posterior import Posterior
+from countless._mcmc.collapsed import collapsed_sweep
+from countless._mcmc.draws import collapse
+from countless._mcmc.gibbs import SETTLING, PartitionChain
+from countless._mcmc.posterior import Posterior
 from countless.models import Gaussian
 from countless.priors import DirichletProcess, FiniteDirichlet, Gamma
 from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure

@@ -12,8 +12,8 @@ import countless
 from countless.cli import main
 from countless.cli.progress import follow
 from countless.cli.registry import ESTIMATORS, METHODS
-from countless.hard.dp_means import DPMeans
-from countless.io.model_file import load_model
+from countless.dp_means import DPMeans
+from countless.serialize.model_file import load_model
 
 FILES = ["labels.csv", "model.zip", "run.json"]
 
@@ -404,7 +404,7 @@ def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypa
     ("command", "step"),
     [
         ("fit", "countless.cli.data.summarize_clusters"),
-        ("path", "countless.hard.penalty.penalty_path"),
+        ("path", "countless._path.penalty.penalty_path"),
         ("predict", "countless.DPMeans.predict"),
     ],
 )
@@ -437,7 +437,7 @@ def test_errors_of_the_program_keep_their_traceback(run, flowers, monkeypatch):
 
 def test_missing_extras_are_named(run, flowers, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "countless.io.arrow", raising=False)
+    monkeypatch.delitem(sys.modules, "countless._data.arrow", raising=False)
     result = run("fit", flowers, code=2)
     assert "reading text tables needs pyarrow: pip install 'countless[table]'" in result.stderr
 

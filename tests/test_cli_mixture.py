@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from countless.bayes import chains, sampled
+from countless._mcmc import chains, sampled
 from countless.cli import main
 from countless.cli.mixture import MODELS
 from countless.cli.progress import follow

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from countless._data.sources import open_source
 from countless.cli import main
-from countless.io.model_file import load_model
-from countless.io.sources import open_source
+from countless.serialize.model_file import load_model
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -41,8 +41,8 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Read few rows at a time, so that a table of some hundred rows comes in blocks."""
-    monkeypatch.setattr("countless.io.sources.BATCH_ROWS", 64)
-    monkeypatch.setattr("countless.io.sources.PART_VALUES", 400)
+    monkeypatch.setattr("countless._data.sources.BATCH_ROWS", 64)
+    monkeypatch.setattr("countless._data.sources.PART_VALUES", 400)
     monkeypatch.setattr("countless.cli.out_of_core.BATCH_ROWS", 50)
 
 
@@ -286,7 +286,7 @@ def test_dask_that_is_missing_or_not_there_is_said(run, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_run_goes_on_from_its_checkpoint(run, tmp_path, monkeypatch):
-    from countless.hard import checkpoint
+    from countless._search import checkpoint
 
     rng = np.random.default_rng(8)
     np.save(tmp_path / "t.npy", rng.uniform(size=(3000, 2)))
@@ -320,8 +320,8 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(run, tmp_path, monkeypat
 
 
 def test_the_checkpoint_stays_until_results_are_written(run, tmp_path, monkeypatch):
-    from countless.hard import checkpoint
-    from countless.io.errors import InputError
+    from countless._errors import InputError
+    from countless._search import checkpoint
 
     np.save(tmp_path / "t.npy", np.random.default_rng(8).uniform(size=(3000, 2)))
     command = ("fit", "t.npy", "--penalty", "0.4", "--checkpoint", "c.zip", "--out", "o")
@@ -371,8 +371,8 @@ def test_a_local_cluster_of_processes(run, tmp_path):
 
 
 def test_wide_rows_are_read_fewer_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("countless.io.sources.BATCH_VALUES", 90)
-    monkeypatch.setattr("countless.io.sources.BATCH_BYTES", 500)
+    monkeypatch.setattr("countless._data.sources.BATCH_VALUES", 90)
+    monkeypatch.setattr("countless._data.sources.BATCH_BYTES", 500)
     write_tables(tmp_path)
     for name, most in (("t.npy", 30), ("t.parquet", 30), ("t.csv", 9)):
         sizes = [table.n_rows for _, table in open_source(str(tmp_path / name)).tables()]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from countless._data.read import TextStyle
+from countless._data.sources import text_tables
 from countless.cli import main
 from countless.cli.progress import passes_left
-from countless.io.model_file import load_model
-from countless.io.read import TextStyle
-from countless.io.sources import text_tables
+from countless.serialize.model_file import load_model
 
 pytest.importorskip("pyarrow")
 
@@ -213,7 +213,7 @@ def test_records_are_cut_where_they_end_however_the_pieces_fall():
 
 
 def test_a_line_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr("countless.io.sources.LONGEST_RECORD", 1000)
+    monkeypatch.setattr("countless._data.sources.LONGEST_RECORD", 1000)
     tables = text_tables([b"a\n", *[b"x" * 400] * 9], "t", "csv", TextStyle(), 2)
     with pytest.raises(ValueError, match="line 2 does not end"):
         list(tables)

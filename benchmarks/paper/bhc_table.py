@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import linkage
 
 from countless import BayesianHierarchicalClustering
-from countless.tree.dendrogram import dendrogram_purity
+from countless._tree.dendrogram import dendrogram_purity
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from harness import markdown_table

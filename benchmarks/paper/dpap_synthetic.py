@@ -23,8 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import rand_score
 
 from countless import AffinityPropagation
+from countless._exemplar.similarity import gaussian_affinity, log_normal
 from countless.datasets import sample_exemplar_model
-from countless.exemplar.similarity import gaussian_affinity, log_normal
 from countless.priors import DirichletProcess
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

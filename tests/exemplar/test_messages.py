@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from countless._exemplar.clustering import Problem
+from countless._exemplar.max_product import START_SHARE, Messages, size_table
+from countless._exemplar.similarity import full_edges, sparse_edges
+from countless._exemplar.weights import weights_of
 from countless._threads import open_threads
-from countless.exemplar.clustering import Problem
-from countless.exemplar.max_product import START_SHARE, Messages, size_table
-from countless.exemplar.similarity import full_edges, sparse_edges
-from countless.exemplar.weights import weights_of
 from countless.kernels.counts import best_of_others, new_bins, sort_descending
 from countless.kernels.messages import answer_plain, answer_sized
 from countless.priors import DirichletProcess, FiniteDirichlet, PitmanYor, UniformPartition

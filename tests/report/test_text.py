@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from countless.hard.penalty import Plateau
-from countless.io.plan import ColumnReport
-from countless.report.plain import how_sure, number, percent, printable
-from countless.report.summary import ClusterSummary, Trait
-from countless.report.text import clusters_view, columns_view
+from countless._path.penalty import Plateau
+from countless._report.plain import how_sure, number, percent, printable
+from countless._report.summary import ClusterSummary, Trait
+from countless._report.text import clusters_view, columns_view
+from countless.preprocess.plan import ColumnReport
 
 NASTY = "[bold]x[/bold] \x1b[31m\x07\r\n:smile: \u202eabc"
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import metrics
-from ..io.columns import Roles, examine_columns
-from ..io.errors import InputError
-from ..io.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
-from ..io.prepare import Feature, Preparation
-from ..io.table import Column, Numbers, Table, counted, shortest
-from ..io.write import Content, labels_csv
-from ..report.summary import ClusterSummary, summarize_clusters
-from ..report.text import columns_view
+from .._data.columns import Roles, examine_columns
+from .._data.table import Column, Numbers, Table, counted, shortest
+from .._data.write import Content, labels_csv
+from .._errors import InputError
+from .._report.summary import ClusterSummary, summarize_clusters
+from .._report.text import columns_view
+from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
+from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
 
 LONGEST_NAME = 16  # to fit a terminal of 80 columns

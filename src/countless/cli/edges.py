@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from rich.table import Table as Grid
 
-from ..io.errors import InputError
-from ..io.table import Table, Words, counted
-from ..io.write import labels_csv, write_directory
-from ..report.plain import how_sure, number, percent, printable
+from .._data.table import Table, Words, counted
+from .._data.write import labels_csv, write_directory
+from .._errors import InputError
+from .._report.plain import how_sure, number, percent, printable
 from .console import Screen, to_json
 from .options import DataChoices
 from .progress import follow

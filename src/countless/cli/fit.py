@@ -119,8 +119,8 @@ def fit(data: str, **options: Any) -> None:
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
     """
-    from ..io.errors import InputError
-    from ..io.write import check_free
+    from .._data.write import check_free
+    from .._errors import InputError
     from .console import Screen
     from .edges import read_edges, refuse_row_options, run_graph
     from .picture import need_matplotlib
@@ -214,7 +214,7 @@ def _usual_method(options: dict[str, Any], choices: Any) -> str:
 
 
 def _penalty(text: str, takes: str) -> float | str:
-    from ..io.errors import InputError
+    from .._errors import InputError
 
     if text == "auto":
         return text
@@ -231,8 +231,8 @@ def _penalty(text: str, takes: str) -> float | str:
 
 
 def _check_checkpoint(options: dict[str, Any], method: str) -> None:
-    from ..io.errors import InputError
-    from ..io.write import check_free_file
+    from .._data.write import check_free_file
+    from .._errors import InputError
 
     if "checkpoint" not in METHODS[method].parameters():
         raise InputError(f"--checkpoint works with dp-means, not with {method}")

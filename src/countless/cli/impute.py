@@ -20,7 +20,7 @@ def impute(data: str, **options: Any) -> None:
     uncertainty of a filled cell is the standard deviation, or the probability of another category.
     Columns that take no part, such as names of rows, keep their gaps.
     """
-    from ..io.write import table_csv, write_file
+    from .._data.write import table_csv, write_file
 
     options["out"] = options["out"] or named_after(data, "-imputed.csv")
     _, cells = check_files(options, "out", "cells")
@@ -59,7 +59,7 @@ def impute(data: str, **options: Any) -> None:
 
 def _texts(screen: Any, table: Any) -> dict[str, list[str]]:
     """Return the columns as text, without unusable ones."""
-    from ..io.table import Unusable
+    from .._data.table import Unusable
 
     texts = {}
     for name, column in table.columns.items():
@@ -73,7 +73,7 @@ def _texts(screen: Any, table: Any) -> dict[str, list[str]]:
 
 
 def _text(value: Any) -> str:
-    from ..io.table import shortest
+    from .._data.table import shortest
 
     return value if isinstance(value, str) else shortest(float(f"{value:.6g}"))
 
@@ -81,8 +81,8 @@ def _text(value: Any) -> str:
 def _show(screen: Any, summary: list[dict[str, Any]], out: Any) -> None:
     from rich.table import Table as Grid
 
-    from ..io.table import counted
-    from ..report.plain import number, printable
+    from .._data.table import counted
+    from .._report.plain import number, printable
 
     n_filled = sum(column["filled"] for column in summary)
     screen.show(f"{counted(n_filled, 'cell')} filled, in {counted(len(summary), 'column')}")

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from .._data.table import Numbers, Table
+from .._errors import InputError
 from ..baselines import Method
 from ..dissimilarity import dissimilarities, to_similarity
 from ..dissimilarity.cells import CATEGORICAL, NUMERIC, Column
-from ..io.errors import InputError
-from ..io.plan import ColumnReport
-from ..io.table import Numbers, Table
+from ..preprocess.plan import ColumnReport
 from .data import Data, in_table_terms
 from .out_of_core import FarData
 from .registry import METHODS

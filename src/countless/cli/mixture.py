@@ -9,7 +9,7 @@ import click
 from .options import Command, with_options
 
 if TYPE_CHECKING:
-    from ..bayes.posterior import Posterior
+    from .._mcmc.posterior import Posterior
 
 PROB = 0.95  # probability of the credible interval of the number of clusters
 
@@ -24,7 +24,7 @@ MODELS = (
     "multinomial",
     "columns",
 )
-# The same as in countless.bayes.mixture.
+# The same as in countless.dp_mixture.
 INFERENCES = ("mcmc", "map")
 # Options that are parameters of the method under shorter names.
 _PARAMETERS = {
@@ -78,7 +78,7 @@ def mixture_parameters(
     method: str, known: list[str], options: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the settings with the options added, for a method that has these parameters."""
-    from ..io.errors import InputError
+    from .._errors import InputError
 
     parameters = dict(settings)
     for option, parameter in _PARAMETERS.items():
@@ -124,7 +124,7 @@ def posterior_of(estimator: Any) -> "Posterior | None":
     >>> posterior_of(DPMeans()) is None
     True
     """
-    from ..bayes.posterior import Posterior
+    from .._mcmc.posterior import Posterior
 
     found = getattr(estimator, "posterior_", None)
     return found if isinstance(found, Posterior) else None

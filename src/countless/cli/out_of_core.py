@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..io.columns import Roles
-from ..io.errors import InputError
-from ..io.plan import ColumnReport
-from ..io.prepare import NumericStep, Preparation
-from ..io.sources import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
-from ..io.survey import Survey, prepared_blocks, survey_source
-from ..io.write import label_lines, labels_header
-from ..report.summary import ClusterSummary, Visit, summarize_clusters
-from ..rows.table import FlatFile, scratch_folder
+from .._data.columns import Roles
+from .._data.sources import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
+from .._data.stored import FlatFile, scratch_folder
+from .._data.write import label_lines, labels_header
+from .._errors import InputError
+from .._report.summary import ClusterSummary, Visit, summarize_clusters
+from ..preprocess.plan import ColumnReport
+from ..preprocess.prepare import NumericStep, Preparation
+from ..preprocess.statistics import Survey, prepared_blocks, survey_source
 from .console import Screen
 from .data import Cells, cell_text, in_table_terms, show_columns
 

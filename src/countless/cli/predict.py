@@ -18,8 +18,8 @@ from .options import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..io.prepare import Preparation
-    from ..io.table import Table
+    from .._data.table import Table
+    from ..preprocess.prepare import Preparation
     from .crosscat import ColumnsAsTheyAre
 
 
@@ -49,10 +49,10 @@ def predict(model: str, data: str, **options: Any) -> None:
     The columns are found by name and prepared as they were for the fit; a row that is left out for
     its gaps has an empty label.
     """
-    from ..io.errors import InputError
-    from ..io.model_file import load_model
-    from ..io.table import counted, listing
-    from ..io.write import check_free_file, write_file
+    from .._data.table import counted, listing
+    from .._data.write import check_free_file, write_file
+    from .._errors import InputError
+    from ..serialize.model_file import load_model
     from .console import Screen
     from .crosscat import columns_as_they_are
 
@@ -121,8 +121,8 @@ class _Predictor:
         """Yield the labels file, table by table."""
         import numpy as np
 
-        from ..io.errors import InputError
-        from ..io.write import label_lines, labels_header
+        from .._data.write import label_lines, labels_header
+        from .._errors import InputError
 
         header = labels_header(self._id or "row")
         for at, table in tables:
@@ -146,8 +146,8 @@ class _Predictor:
         """Return the positions of the rows that have a label, and their labels."""
         import numpy as np
 
-        from ..io.errors import InputError, shift_rows
-        from ..io.plan import row_groups
+        from .._errors import InputError, shift_rows
+        from ..preprocess.plan import row_groups
         from .data import in_table_terms
 
         extra = {}

@@ -11,11 +11,10 @@ from typing import Any
 from sklearn.utils.validation import has_fit_parameter
 
 from .. import __version__
-from ..io.errors import InputError
-from ..io.model_file import can_save, model_bytes
-from ..io.table import counted
-from ..io.write import Content, write_directory
-from ..report.plain import (
+from .._data.table import counted
+from .._data.write import Content, write_directory
+from .._errors import InputError
+from .._report.plain import (
     how_probable,
     how_sure,
     how_sure_of_draws,
@@ -23,8 +22,9 @@ from ..report.plain import (
     users_choice,
     what_to_try,
 )
-from ..report.summary import NOISE, ClusterSummary
-from ..report.text import candidates_view, clusters_view
+from .._report.summary import NOISE, ClusterSummary
+from .._report.text import candidates_view, clusters_view
+from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
 from .data import Cells, Data
 from .mixture import posterior_of, posterior_picture, posterior_record
@@ -129,7 +129,7 @@ def _resuming(screen: Screen, estimator: Any) -> Iterator[None]:
     if path is None:
         yield
         return
-    from ..hard.checkpoint import claim_file
+    from .._search.checkpoint import claim_file
 
     with ExitStack() as stack:
         try:
@@ -236,7 +236,7 @@ def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
         return path
     if not hasattr(estimator, "divergence"):
         raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
-    from ..hard.penalty import penalty_path
+    from .._path.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
     return penalty_path(data.matrix, sample_weight=data.weight, **settings)

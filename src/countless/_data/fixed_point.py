@@ -1,0 +1,264 @@
+"""Fixed-point sums of rows, and the forms in which rows and centers are compared.
+
+A sum of rows is an integer multiple of a step (a power of two), so small that rounding to it is
+below the rounding error of float64 sums. Integer addition is exact and associative, so the result
+is the same bit for bit in any order of summation: for any number of threads, from files and on
+clusters. Subtracting a row from a cluster leaves no residue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from countless._data.block import Block
+from countless._data.inplace import CHUNK_VALUES, chunks, keep, resize
+from countless.kernels.rows import Linear, Points, Scale, Seen
+from countless.kernels.statistics import gather
+
+# Integers are below these: sums must fit int64, single values float64.
+LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
+SMALLEST_STEP = 2.0**-1000
+# Values computed at once: at most what fits the cache, at least what pays for a call.
+MOST_TILE_VALUES, LEAST_TILE_VALUES = 2**17, 2**13
+# Values of cluster arrays processed at once: one per VALUES_ROOM bytes of the table.
+LEAST_VALUES, VALUES_ROOM = 2**9, 2**12
+
+
+class Summary(NamedTuple):
+    """Sufficient statistics of clusters in fixed point: weights and sums; additive over blocks."""
+
+    weight: np.ndarray  # (n_clusters,) int64
+    total: np.ndarray  # (n_clusters, n_features) int64, relative to the origin
+
+    @classmethod
+    def of_nothing(cls, n_clusters: int, n_features: int) -> Summary:
+        """Return a summary of empty clusters."""
+        total = np.zeros((n_clusters, n_features), dtype=np.int64)
+        return cls(np.zeros(n_clusters, dtype=np.int64), total)
+
+    def maker(self) -> Callable[[], Summary]:
+        """Return a function that makes an empty summary of this size; small to serialize."""
+        return partial(Summary.of_nothing, *self.total.shape)
+
+    def absorb(self, other: Summary) -> None:
+        """Add another summary to this one."""
+        np.add(self.weight, other.weight, out=self.weight)
+        np.add(self.total, other.total, out=self.total)
+
+    def take(self, clusters: np.ndarray | slice) -> Summary:
+        """Return some of the clusters."""
+        return Summary(self.weight[clusters], self.total[clusters])
+
+    def resize(self, n_clusters: int) -> None:
+        """Append empty clusters, or remove the last, in place."""
+        for part in self:
+            resize(part, n_clusters)
+
+    def keep(self, stays: np.ndarray) -> None:
+        """Remove the clusters that are not marked, in place."""
+        for part in self:
+            keep(part, stays)
+
+    def clear(self) -> None:
+        """Set all weights and sums to zero."""
+        for part in self:
+            part.fill(0)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.weight.nbytes + self.total.nbytes
+
+
+class Sums(NamedTuple):
+    """Weights and sums of clusters, as float64."""
+
+    weight: np.ndarray  # (n_clusters,)
+    total: np.ndarray  # (n_clusters, n_features)
+
+
+class Tile(NamedTuple):
+    """Some rows, prepared for a matrix product with centers in the same coordinates."""
+
+    values: Any  # (n, n_features) array or CSR
+    norm: np.ndarray  # (n,) the part of the divergence that depends on the row only
+    length: np.ndarray  # (n,) Euclidean norms
+
+
+class Frame(NamedTuple):
+    """The divergence, coordinates and fixed-point scale of one table.
+
+    ``origin`` is subtracted before squared Euclidean distances are computed; it is near the mean,
+    so that data far from 0 lose no digits. For other divergences it is 0. ``unit`` is about the
+    root mean square distance of rows from it: products in this unit fit into float32.
+    """
+
+    divergence: Any
+    n_rows: int
+    n_features: int
+    is_sparse: bool
+    n_bytes: int  # of the whole table
+    n_counted: int  # rows of positive weight
+    total_weight: float
+    weight_step: float
+    step: np.ndarray  # (n_features,)
+    reach: float  # upper bound on the distance of rows from the origin
+    origin: np.ndarray  # (n_features,)
+    unit: float = 1.0
+    total_cost: float = 0.0  # weighted sum of the parts of the divergence that depend on rows only
+    is_single: bool = False  # whether rows are float32, dense, and their squares fit float32
+
+    def tile_values(self, room: int) -> int:
+        """Return how many values to compute at once: what fits the cache, fewer for a small table.
+
+        That is one value per ``room`` bytes of the table.
+        """
+        return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
+
+    def chunks(self, array: np.ndarray, n_rows: int | None = None) -> list[slice]:
+        """Return slices of clusters whose size is small compared with the table."""
+        values = min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
+        return chunks(array, n_rows, values)
+
+    @property
+    def by_differences(self) -> bool:
+        """Whether divergences are computed from differences, rather than from a linear form."""
+        return self.divergence.is_metric and not self.is_sparse
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.origin, 1.0 / self.step, 1.0 / self.weight_step)
+
+    def empty(self, n_clusters: int) -> Summary:
+        """Return a summary of empty clusters."""
+        return Summary.of_nothing(n_clusters, self.n_features)
+
+    def weights(self, summary: Summary) -> np.ndarray:
+        """Return the weight of each cluster."""
+        return summary.weight * self.weight_step
+
+    def floats(self, summary: Summary) -> Sums:
+        """Return weights, and sums relative to the origin, as float64."""
+        return Sums(self.weights(summary), summary.total * self.step)
+
+    def use_up(self, summary: Summary) -> Sums:
+        """Return float64 weights and sums in the table's coordinates; overwrites the summary."""
+        weight, total = self.weights(summary), summary.total.view(np.float64)
+        for part in chunks(total):
+            total[part] = summary.total[part] * self.step + weight[part, None] * self.origin
+        return Sums(weight, total)
+
+    def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
+        """Convert rows, relative to the origin, to fixed point as kernels do: one cluster each."""
+        total = np.rint(weight[:, None] * points * (1.0 / self.step))
+        return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
+
+    def means(
+        self, summary: Summary, *, coarse: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the optimal center of each cluster, in the table's coordinates.
+
+        Coarse ones are relative to the origin, in float32.
+        """
+        means = out
+        if means is None:
+            means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
+        for part in self.chunks(means):
+            seen = self.divergence.means(*self.floats(summary.take(part)))
+            means[part] = seen if coarse else seen + self.origin
+        return means
+
+    def seen(self, centers: np.ndarray) -> np.ndarray:
+        """Return centers, coarse or not, relative to the origin, in float64."""
+        if centers.dtype == np.float32:
+            return centers.astype(np.float64)
+        return centers - self.origin
+
+    def energy(self, summary: Summary) -> np.ndarray:
+        """Return each cluster's part of the objective, without the terms of single rows."""
+        energy = np.empty(len(summary.weight))
+        for part in self.chunks(summary.total):
+            energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
+        return energy
+
+    def objective(
+        self, summary: Summary, penalty: float, centers: np.ndarray | None = None
+    ) -> float:
+        """Return the cost of all rows at their centers (None: optimal), plus the penalties."""
+        if centers is None:
+            energy = self.energy(summary)
+        else:
+            energy = np.empty(len(centers))
+            for part in self.chunks(centers):
+                weight, total = self.floats(summary.take(part))
+                slope, offset = self.divergence.slope_offset(self.seen(centers[part]))
+                energy[part] = weight * offset - np.einsum("ij,ij->i", total, slope)
+        return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
+
+    def centers(self, values: np.ndarray) -> Points | Seen | Linear:
+        """Return centers, coarse or not, in the form that kernels compare rows with."""
+        if not self.by_differences:
+            return self.linear(values)
+        return Seen(values, self.origin) if values.dtype == np.float32 else Points(values)
+
+    def linear(self, values: np.ndarray) -> Linear:
+        """Return centers as slopes and offsets: the divergence is linear in the row."""
+        slope, offset = self.divergence.slope_offset(values)
+        scale = self.divergence.scale
+        return Linear(scale * slope, scale * offset)
+
+    def product_form(
+        self, values: np.ndarray, sketch: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return (unit, right, offset) of centers, in the coordinates of tiles of that unit.
+
+        A tile's scores are ``offset - tile @ right``. With a sketch, ``right`` contains the
+        projected slopes.
+        """
+        if not self.by_differences:
+            linear = self.linear(values)
+            return 1.0, np.ascontiguousarray(linear.slope.T), linear.offset
+        parts = self.chunks(values)
+        largest = [np.abs(self.seen(values[part])).max() for part in parts]
+        unit = max(self.unit, *largest, 0.0)
+        right = np.empty((0, len(values)), dtype=np.float32)
+        offset = np.empty(len(values), dtype=np.float32)
+        for part in parts:
+            seen = self.seen(values[part])
+            seen /= unit
+            offset[part] = np.einsum("ij,ij->i", seen, seen)
+            seen *= 2.0
+            found = seen if sketch is None else sketch(seen)
+            if part.start == 0:
+                right = np.empty((found.shape[1], len(values)), dtype=np.float32)
+            right[:, part] = found.T
+        return unit, right, offset
+
+    def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
+        """Return some rows, in the given unit of length, for a product with centers."""
+        if self.is_sparse:
+            values = block.table[block.offset + ids]
+            squares = values.astype(np.float64).power(2).sum(axis=1)
+            length = np.sqrt(np.asarray(squares).ravel())
+            return Tile(values, block.form.cost[ids], length)
+        # float32 products suffice to select the few centers whose distance is computed exactly.
+        kind = np.float32 if self.by_differences else np.float64
+        values = np.empty((len(ids), self.n_features), dtype=kind)
+        squares = np.empty(len(ids))
+        rows = block.form.values  # type: ignore[union-attr]
+        gather(rows, ids, self.origin, 1.0 / unit, values, squares)
+        norm = squares if self.by_differences else block.form.cost[ids]
+        return Tile(values, norm, np.sqrt(squares))
+
+
+def power_of_two(value: Any) -> Any:
+    """Return the smallest power of two that is not below a positive value."""
+    return np.maximum(2.0 ** np.ceil(np.log2(np.maximum(value, SMALLEST_STEP))), SMALLEST_STEP)
+
+
+def step_for(largest: Any, sum_of_weights: float, largest_weight: float) -> Any:
+    """Return the fixed-point step in which weighted values and all their sums fit."""
+    return power_of_two(largest * max(sum_of_weights / LARGEST_SUM, largest_weight / LARGEST_VALUE))

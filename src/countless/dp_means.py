@@ -1,0 +1,521 @@
+"""DP-means: k-means with a penalty per cluster instead of a given k.
+
+It minimises ``sum_i w_i d(x_i, center of its cluster) + penalty * n_clusters`` over clusterings and
+centers.
+
+Kulis and Jordan, *Revisiting k-means: new algorithms via Bayesian nonparametrics*, ICML 2012.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from countless._compat import (
+    CallbackSupportMixin,
+    OnPass,
+    ignore_pass,
+    report_passes,
+    with_callbacks,
+)
+from countless._data import Block, Rows
+from countless._data.checks import open_checked
+from countless._data.stored import find_table
+from countless._labels import look_up
+from countless._numbers import validate_numbers
+from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
+from countless._path.farthest import farthest_distance
+from countless._path.micro import assign_to, sample_places
+from countless._path.penalty import Fitted, path_of
+from countless._search.algorithm1 import Clustering, algorithm1, one_pass
+from countless._search.assignment import Nearest
+from countless._search.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    CheckpointFile,
+    NoCheckpoint,
+    open_checkpoint,
+)
+from countless._search.refine import refine as refine_clusters
+from countless._search.stream import Stream, resume_stream, start_stream, update_stream
+from countless.divergences import get_divergence
+
+ORDERS = ("given", "random", "farthest")
+# Up to this many rows and cells the local search runs until no move lowers the objective (tol = 0);
+# above, it stops at this tolerance.
+SMALL_ROWS, SMALL_CELLS = 10_000, 2_000_000
+LARGE_TABLE_TOL = 1e-3
+
+
+def dp_means(
+    rows: Rows,
+    penalty: float,
+    *,
+    order: str = "given",
+    refine: bool = True,
+    start: Any = None,
+    keep: bool = False,
+    tol: float = 0.0,
+    max_iter: int = 300,
+    seed: int = 0,
+    on_pass: OnPass = ignore_pass,
+    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
+) -> Clustering:
+    """Cluster rows by DP-means.
+
+    Parameters
+    ----------
+    rows : Rows
+    penalty : float
+        The penalty of one cluster.
+    order : {'given', 'random', 'farthest'}
+        The order in which rows may open clusters.
+    refine : bool
+        False is Algorithm 1. True is local search from its first pass, or from the clusters of
+        ``start``.
+    start : array of int, optional
+        Initial labels of the rows, when refining.
+    keep : bool
+        Keep the number of clusters of ``start``: k-means only, no cluster is opened.
+    tol, max_iter : float, int
+        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
+    seed : int
+        Seed of a random order.
+    on_pass : callable
+        Called with the objective and the number of clusters after each pass.
+    checkpoint : Checkpoint
+        From which the run is resumed, and to which it is saved.
+    """
+    nearest = Nearest(rows)
+    settings: dict[str, Any] = {
+        "max_iter": max_iter,
+        "on_pass": on_pass,
+        "checkpoint": checkpoint,
+    }
+    if not refine:
+        return algorithm1(nearest, penalty, order=order, seed=seed, **settings)
+
+    def first_clusters(nearest: Nearest) -> None:
+        if start is None:
+            one_pass(nearest, penalty, order, seed)
+        else:
+            nearest.start_from(start)
+
+    if keep:
+        return algorithm1(
+            nearest, penalty, order=order, seed=seed, start=first_clusters, **settings
+        )
+    return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
+
+
+def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
+    """Return labels by the nearest of ``n_clusters`` rows drawn at random."""
+    nearest = assign_to(rows, rows.points(sample_places(rows, n_clusters, seed)))
+    nearest.drop_empty()
+    return nearest.labels
+
+
+def _seed(random: np.random.RandomState) -> int:
+    return int(random.randint(2**31 - 1))
+
+
+def transform_block(block: Block, held, message) -> np.ndarray:
+    """Return the distances of the rows of a block from each center."""
+    divergence, centers = message
+    X = block.values
+    if divergence.name == "sqeuclidean" and not sp.issparse(X):
+        return cdist(X, centers)
+    slope, offset = divergence.slope_offset(centers)
+    values = divergence.row_cost(X)[:, None] + offset - X @ slope.T
+    values = np.maximum(values, 0.0)
+    return np.sqrt(values) if divergence.name == "sqeuclidean" else values
+
+
+class DPMeans(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
+    """Cluster rows without choosing the number of clusters.
+
+    Minimises the cost of all rows at the centers of their clusters, plus a penalty for each
+    cluster.
+
+    Parameters
+    ----------
+    penalty : 'auto' or float, default='auto'
+        The penalty of one cluster, in units of the objective (a sum over rows). 'auto' takes it
+        from the selected plateau of `penalty_path`. With ``refine=False`` a row opens a cluster
+        when its own weighted divergence exceeds the penalty, so 'auto' then takes the number of
+        clusters from the path and the penalty from `farthest_first_penalty`.
+    divergence : {'sqeuclidean', 'kl', 'itakura-saito', 'logistic', 'cosine'}, default='sqeuclidean'
+        The divergence between a row and a center: squared Euclidean distance; relative entropy of
+        counts and proportions; Itakura-Saito, for positive values compared by ratio; relative
+        entropy of binary data; one minus the cosine.
+    order : {'given', 'random', 'farthest'}, default='given'
+        The order in which rows may open clusters in a pass: as given, at random, or the farthest
+        first.
+    refine : bool, default=True
+        Local search by merges, splits, moves of single rows, and over-split and repair (undone
+        unless it gains), until none lowers the objective. False is Algorithm 1 of Kulis and Jordan
+        exactly.
+    n_clusters : int, optional
+        A given number of clusters, such as the second best of ``path_``: the clusters of the path
+        at that number, followed by k-means until convergence. Needs ``penalty='auto'`` and
+        ``refine=True``. ``path_.n_clusters`` is still the number chosen from the data.
+    n_init : int, default=1
+        Number of runs; the one with the lowest objective is kept. Runs after the first visit rows
+        in random order or, when refining, are initialised at random rows.
+    max_iter : int, default=300
+        Maximum number of passes over the rows; a round of refinement that has begun is finished.
+    tol : float, optional
+        Refinement stops when a round of moves lowers the objective by less than this share of it;
+        assignment passes have a much smaller minimum gain. 0 continues until no move lowers it. The
+        default is 0 up to 10,000 rows and 2 million cells, and 1e-3 beyond.
+    checkpoint : str or Path, optional
+        A file to which the run is saved every few passes. An interrupted run is resumed from it,
+        with the same result; the file is removed at the end. It is locked while a run uses it, and
+        is rejected for another table or other parameters. Needs ``n_init=1`` and, if the order is
+        random, an integer ``random_state``.
+    random_state : int, RandomState instance or None, default=None
+        Determines random orders and initialisations. The chosen number of clusters does not depend
+        on it.
+    n_jobs : int, default=None
+        Threads, as in scikit-learn; the result does not depend on them.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row, numbered by first appearance; after `partial_fit`, the ids of the
+        last batch's clusters.
+    n_clusters_ : int
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_ids_ : ndarray of shape (n_clusters,)
+        The label of each center: 0, 1, ... after `fit`; in a stream an id always denotes the same
+        cluster.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        The weight of the rows in each cluster.
+    penalty_ : float
+        The penalty used.
+    path_ : PenaltyPath
+        The path from which ``penalty='auto'`` chose; its ``confidence`` is the probability that the
+        number of clusters is right.
+    objective_ : float
+        The cost of all rows at their centers plus the penalty for each cluster.
+    objective_history_ : ndarray
+        The objective after each pass; it never increases.
+    n_iter_ : int
+        Number of passes.
+    converged_ : bool
+        Whether it ended before ``max_iter``.
+    share_computed_ : float
+        Divergences computed, as a share of comparing every row with every center in every pass.
+    n_features_in_ : int
+
+    See Also
+    --------
+    penalty_path : The number of clusters at every penalty.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import DPMeans
+    >>> X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
+    >>> model = DPMeans(random_state=0).fit(X)
+    >>> model.n_clusters_
+    4
+    >>> model.predict(X[:3]).tolist() == model.labels_[:3].tolist()
+    True
+    """
+
+    _stream: Stream
+    penalty_: float
+    objective_history_: np.ndarray
+
+    def __init__(
+        self,
+        penalty="auto",
+        *,
+        divergence="sqeuclidean",
+        order="given",
+        refine=True,
+        n_clusters=None,
+        n_init=1,
+        max_iter=300,
+        tol=None,
+        checkpoint=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.penalty = penalty
+        self.divergence = divergence
+        self.order = order
+        self.refine = refine
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X, y=None, sample_weight=None):
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or a table elsewhere
+            float32 and float64 are used without conversion, except for the cosine, which makes a
+            copy scaled to unit length. Sparse rows are not centred: subtract a large offset of a
+            column first. A table elsewhere is a ``np.memmap``, a path to a .npy or Parquet file or
+            to a folder of Parquet files, which are read in blocks, or a Dask array or data frame,
+            whose chunks are processed by the current Dask cluster. The result is the same for all.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 0 does not affect the clusters; it is labelled afterwards.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self.__dict__.pop("path_", None)  # another fit's
+        random = check_random_state(self.random_state)
+        with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
+            penalty, start = self._resolve_penalty(rows, random, refine=self.refine)
+            tol = self._tolerance(rows)
+            run = {
+                "penalty": penalty,
+                "divergence": self.divergence,
+                "order": self.order,
+                "refine": bool(self.refine),
+                "tol": tol,
+                "n_clusters": self.n_clusters,
+            }
+            if self.order == "random" and not self.refine:
+                run["random_state"] = self.random_state
+            with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
+                settings = {"tol": tol, "on_pass": on_pass, "checkpoint": checkpoint}
+                found = self._best_run(rows, penalty, start, random, settings)
+                self._store(found, penalty)
+                checkpoint.remove()
+        self._agree_with_path()
+        return self
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Cluster the rows of X and return their labels."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Update the clusters with a batch of rows of a stream.
+
+        Memory is bounded: all rows seen are summarised by at most 1,024 weighted micro-clusters.
+        Clusters are created, merged and split as rows arrive, and keep their ids (`cluster_ids_`).
+        With ``penalty='auto'`` the first batch determines the penalty, which then grows in
+        proportion to the weight seen. After `fit` the stream continues from the clusters found.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "cluster_centers_")
+        if not first and not hasattr(self, "_stream"):
+            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        with self._open(X, sample_weight, reset=first) as rows:
+            self._take_in(rows, first, random)
+            self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+        return self
+
+    def _take_in(self, rows: Rows, first: bool, random) -> None:
+        """Cluster the summary of the stream together with a batch."""
+        stream = start_stream(rows.n_features) if first else self._stream
+        if isinstance(self.penalty, str) and not first:
+            seen = stream.items.weight.sum()
+            penalty = self.penalty_ * (seen + rows.frame.total_weight) / seen
+        else:
+            penalty = self._resolve_penalty(rows, random, refine=True)[0]
+            if isinstance(self.penalty, str) and not len(self.path_.breakpoints):
+                raise ValueError(
+                    "penalty='auto' cannot be found on a first batch whose rows are all equal; "
+                    "give a larger batch or a number"
+                )
+        self._stream, clusters = update_stream(stream, rows, penalty, seed=_seed(random))
+        self.penalty_ = penalty
+        self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
+        self.n_clusters_ = len(self.cluster_ids_)
+        history = np.empty(0) if first else self.objective_history_
+        self.objective_history_ = np.append(history, self.objective_)
+        self.n_iter_ = len(self.objective_history_)
+        self.converged_ = True
+
+    def predict(self, X):
+        """Return the label of the nearest center for each row of X."""
+        check_is_fitted(self, "cluster_centers_")
+        with self._open(X, None, reset=False) as rows:
+            return look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+
+    def transform(self, X):
+        """Return the distance of each row from each center.
+
+        Euclidean distance for ``divergence='sqeuclidean'``, as in `sklearn.cluster.KMeans`; else
+        the divergence itself.
+        """
+        check_is_fitted(self, "cluster_centers_")
+        divergence = get_divergence(self.divergence)
+        with self._open(X, None, reset=False) as rows:
+            parts = rows.run(transform_block, None, (divergence, self.cluster_centers_))
+        return np.concatenate(parts)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Return the negative objective of X at the fitted centers: higher is better."""
+        check_is_fitted(self, "cluster_centers_")
+        with self._open(X, sample_weight, reset=False) as rows:
+            summary = assign_to(rows, self.cluster_centers_).summary
+            return -rows.frame.objective(summary, self.penalty_, self.cluster_centers_)
+
+    def _check_parameters(self) -> None:
+        check_penalties(self, "penalty")
+        get_divergence(self.divergence)
+        if self.order not in ORDERS:
+            known = ", ".join(repr(order) for order in ORDERS)
+            raise ValueError(f"order must be one of {known}; got {self.order!r}")
+        check_flags(self, "refine")
+        check_counts(self, "n_init", "max_iter")
+        if self.n_clusters is not None:
+            check_counts(self, "n_clusters")
+            if not is_auto(self.penalty) or not self.refine or self.n_init > 1:
+                raise ValueError(
+                    "n_clusters needs penalty='auto', refine=True and n_init=1: it takes the "
+                    "clusters of the path"
+                )
+        check_tol(self)
+        if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, str | Path | CheckpointFile):
+                raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
+            if self.n_init > 1:
+                raise ValueError(f"checkpoint needs n_init=1; got n_init={self.n_init}")
+            by_chance = self.order == "random" and not self.refine
+            if by_chance and not isinstance(self.random_state, Integral):
+                raise ValueError(
+                    "checkpoint needs a number for random_state, because order='random' is "
+                    f"decided by it; got {self.random_state!r}"
+                )
+
+    @contextmanager
+    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
+        """Validate the rows and open them."""
+        table = find_table(X)
+        in_memory = table is None
+        if in_memory:
+            table = validate_numbers(self, X, reset=reset, accept_sparse="csr")
+        divergence = get_divergence(self.divergence)
+        with open_checked(table, sample_weight, divergence, self.n_jobs) as rows:
+            if not in_memory:  # one row suffices to check the number of columns
+                validate_data(self, rows.points(np.zeros(1, dtype=int)), reset=reset)
+            yield rows
+
+    def _resolve_penalty(self, rows: Rows, random, *, refine: bool):
+        """Return the penalty and, if it was chosen from the path, the initial labels."""
+        if not isinstance(self.penalty, str):
+            return float(self.penalty), None
+        self.path_ = path_of(rows)
+        if self.n_clusters is not None:
+            return self.path_.clusters_at(self.n_clusters)
+        if refine:
+            return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
+        return farthest_distance(rows, self.path_.n_clusters), None
+
+    def _agree_with_path(self) -> None:
+        """Add the fitted clustering to the path if their numbers of clusters differ."""
+        if not is_auto(self.penalty) or not self.refine or self.n_clusters is not None:
+            return
+        if self.n_clusters_ != self.path_.n_clusters:
+            cost = self.objective_ - self.penalty_ * self.n_clusters_
+            fitted = Fitted(self.n_clusters_, self.penalty_, cost, self.labels_)
+            self.path_ = self.path_.with_fit(fitted)
+
+    def _tolerance(self, rows: Rows) -> float:
+        if self.tol is not None:
+            return float(self.tol)
+        n_rows = rows.frame.n_counted
+        small = n_rows <= SMALL_ROWS and n_rows * rows.n_features <= SMALL_CELLS
+        return 0.0 if small else LARGE_TABLE_TOL
+
+    def _best_run(self, rows: Rows, penalty: float, start, random, settings: dict) -> Clustering:
+        """Return the best of ``n_init`` runs."""
+        settings = {**settings, "refine": self.refine, "max_iter": self.max_iter}
+        settings["keep"] = self.n_clusters is not None
+        best = dp_means(
+            rows, penalty, order=self.order, start=start, seed=_seed(random), **settings
+        )
+        for _ in range(self.n_init - 1):
+            seed = _seed(random)
+            if self.refine:
+                start = around_random_rows(rows, best.nearest.n_clusters, seed)
+            run = dp_means(rows, penalty, order="random", start=start, seed=seed, **settings)
+            best = min(best, run, key=lambda found: found.objective)
+        return best
+
+    def _store(self, found: Clustering, penalty: float) -> None:
+        """Set the fitted attributes, with clusters numbered by first appearance."""
+        nearest, frame = found.nearest, found.nearest.rows.frame
+        nearest.forget_all_but_labels()
+        nearest.number_by_appearance()
+        self.labels_ = nearest.labels
+        self.cluster_centers_ = nearest.centers
+        self.n_clusters_ = nearest.n_clusters
+        self.cluster_ids_ = np.arange(self.n_clusters_)
+        self.cluster_weights_, total = frame.use_up(nearest.summary)
+        self.penalty_ = penalty
+        self.objective_ = found.objective
+        self.objective_history_ = np.array(found.history)
+        self.n_iter_ = found.n_iter
+        self.converged_ = found.converged
+        self.share_computed_ = nearest.n_computed / nearest.n_possible
+        within = found.objective - penalty * self.n_clusters_
+        self._stream = resume_stream(self.cluster_weights_, total, within)
+        if not found.converged:
+            warnings.warn(
+                f"DPMeans stopped at max_iter={self.max_iter} passes before it had converged; "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

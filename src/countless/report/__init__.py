@@ -1,1 +1,0 @@
-"""Reports of a clustering: data first, text second."""
