@@ -34,7 +34,7 @@ FLOORS = (
         "priors",
     },
     # Other engines use the function dp_means.
-    {"_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
     {
         "affinity_propagation",
         "baselines",
@@ -51,7 +51,7 @@ FLOORS = (
         "spectral_dp_means",
         "stability",
     },
-    {"_auto", "auto"},
+    {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )

@@ -175,7 +175,7 @@ def next_split(atoms: Atoms, inside: np.ndarray) -> np.ndarray | None:
 
     Examples
     --------
-    >>> from countless.hard.penalty import Merges
+    >>> from countless._path.penalty import Merges
     >>> children = np.array([[0, 1], [2, 3], [4, 5]])
     >>> atoms, _ = find_atoms(np.zeros(5, dtype=int), Merges(
     ...     np.array([0, 1, 2, 3, 3]), children, np.arange(3.0), {}, None))

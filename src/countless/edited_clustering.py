@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
-from countless._labels import look_up, number_by_appearance
-from countless._report.edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
-from countless.hard.checks import open_table
-from countless.hard.divergence import get_divergence
-from countless.hard.micro import assign_to
-from countless.hard.penalty import Merges, PenaltyPath, penalty_path
+from countless._data.checks import open_table
+from countless._edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
+from countless._labels import look_up
+from countless._path.micro import assign_to
+from countless._path.penalty import Merges, PenaltyPath, penalty_path
+from countless.divergences import get_divergence
 
 _OF_ROWS = ("split", "choose")
 
@@ -61,7 +61,8 @@ class EditedClustering(ClusterMixin, BaseEstimator):
         **extra
             As the model's predict takes it, such as ``groups``.
         """
-        check_is_fitted(self, "whole_")
+        if not hasattr(self, "whole_"):
+            raise NotFittedError("an EditedClustering is made by apply_edits")
         base = np.asarray(self.estimator_.predict(X, **extra))
         place = np.searchsorted(self.base_, base).clip(max=len(self.base_) - 1)
         known = self.base_[place] == base
@@ -122,13 +123,15 @@ def apply_edits(
     True
     """
     given = read_edits(edits)
+    if isinstance(model, EditedClustering):
+        raise ValueError("the model was edited already: apply all edits to the one it was made from")
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{type(model).__name__} has no rule for new rows: its clusters cannot be edited"
         )
     labels = labels_of(model, X)
     divides = any(edit["action"] in _OF_ROWS for edit in given["edits"])
-    merges = merges_of(model, labels, X) if divides and labels is not None else None
+    merges = merges_of(model, labels, path=path_of(model, X)) if divides and labels is not None else None
     if divides and (merges is None or merges.centers is None):
         raise ValueError(_no_path(model, labels, merges))
     known = labels is not None
@@ -180,11 +183,8 @@ def path_of(model: Any, X: Any = None) -> Any:
     return penalty_path(X, divergence=model.divergence)
 
 
-def merges_of(model: Any, labels: np.ndarray, X: Any = None) -> Merges | None:
-    """Return the micro-clusters and merges of a model's path, if it is one of these rows."""
-    if isinstance(model, EditedClustering):
-        return None
-    path = path_of(model, X)
+def merges_of(model: Any, labels: np.ndarray, *, path: Any) -> Merges | None:
+    """Return the micro-clusters and merges of a path, if it is one of these rows."""
     if not isinstance(path, PenaltyPath):
         return None
     merges = path.merges()
