@@ -149,9 +149,9 @@ def test_the_edited_model_goes_through_a_file(long, tmp_path, force_names):
     rows, model = long
     steps = [
         {"action": "choose", "n_clusters": 4},
-        {"action": "split", "cluster": model.n_clusters_},
-        {"action": "rename", "cluster": model.n_clusters_ + 1, "name": "<b>é\u2028</b>"},
-        {"action": "lock", "cluster": model.n_clusters_ + 1},
+        {"action": "split", "cluster": 2},
+        {"action": "rename", "cluster": 4, "name": "<b>é\u2028</b>"},
+        {"action": "lock", "cluster": 4},
     ][: 4 if force_names else 2]
     edited = apply_edits(model, edits(*steps))
     save_model(tmp_path / "model.zip", edited)

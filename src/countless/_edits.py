@@ -16,8 +16,8 @@ A list of edits is a dictionary::
 
 Clusters have the labels of the model. A merge keeps the first of its clusters. A split gives the
 smaller part the next unused number. ``choose`` takes the path's clusters at another number for all
-rows that are not in a locked cluster, under the next unused numbers. ``clusters`` is optional: if
-it is there, the result must have these sizes.
+rows that are not in a locked cluster, under the next unused numbers, or from 0 if none is locked.
+``clusters`` is optional: if it is there, the result must have these sizes.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ def _choose(atoms: Atoms, state: State, edit: Mapping[str, Any]) -> None:
     labels = _labels_at(atoms, k)
     free = ~locked & (state.label != NOISE)
     used, place = np.unique(labels[free], return_inverse=True)
-    state.label[free] = state.unused + place
-    state.unused += len(used)
+    start = state.unused if locked.any() else 0
+    state.label[free] = start + place
+    state.unused = start + len(used)
     state.names = {c: name for c, name in state.names.items() if c in state.locked}
 
 

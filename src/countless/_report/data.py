@@ -22,6 +22,8 @@
     cluster of the model; ``item``, the micro-cluster; ``rows``, how many.
 ``names``, ``edits``
     Names of the model's clusters, empty where there is none; edits made before, or null.
+``editable``, ``not_editable``
+    Whether the clusters can be edited, and why not.
 ``tree``
     Or null: ``children``, merges of micro-clusters; ``height``; ``refined``, the labels of
     micro-clusters by number of clusters where they are not those of the merges; ``scale``, what
@@ -72,6 +74,7 @@ from countless._report.verdict import verdict
 from countless.edited_clustering import EditedClustering, merges_of, path_of
 
 FORMAT, VERSION = "countless report", 1
+_NO_RULE = "This method has no rule for new rows: its clusters cannot be edited."
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -159,6 +162,8 @@ def report_data(
         "atoms": {name: getattr(atoms, name).tolist() for name in ("base", "item", "rows")},
         "names": list(getattr(model, "cluster_names_", [])),
         "edits": edited,
+        "editable": edited is None and hasattr(model, "predict"),
+        "not_editable": "The clusters were edited before." if edited else _NO_RULE,
         "tree": tree_section(model, path, merges),
         "path": path_section(path, model) if merges is not None else None,
         "labelings": labelings(model, labels, shown),

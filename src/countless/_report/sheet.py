@@ -49,6 +49,14 @@ class Sheet(NamedTuple):
     def n_rows(self) -> int:
         return len(self.positions)
 
+    def renamed(self, names: Sequence[str]) -> Sheet:
+        """Return the sheet with names for its columns, which are those of an array or fewer."""
+        found = [
+            column._replace(name=names[int(column.name.removeprefix("column ")) - 1])
+            for column in self.columns
+        ]
+        return self._replace(columns=found)
+
 
 def sheet_of(X: Any, labels: np.ndarray, *, source: str, names: Any = None) -> Sheet:
     """Return the sheet of rows that were given to an estimator: an array, or a data frame.
