@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from countless._auto.tables import is_graph, mixed_table
+from countless._auto.tables import is_graph
 from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
 
 # Rows that are shown, and those of the smallest clusters that a sample always has.
@@ -82,21 +82,53 @@ def sheet_of(X: Any, labels: np.ndarray, *, source: str, names: Any = None) -> S
         return Sheet(source, [], None, np.arange(1, n_rows + 1), names, n_rows, 0)
     if sp.issparse(X):
         columns, matrix, n_columns = _of_matrix(sp.csr_array(X), labels), X, X.shape[1]
-    elif isinstance(nw.from_native(X, pass_through=True), nw.DataFrame):
-        table = mixed_table(X)
-        columns = [_of_cells(column) for column in read_columns(X)]
-        n_columns = len(columns)
-        matrix = table.numbers if table else np.column_stack([one.values for one in columns])
+    elif (array := _as_numbers(X)) is not None:
+        columns, matrix, n_columns = _of_matrix(array, labels), array, array.shape[1]
     else:
-        matrix = np.asarray(X)
-        if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-            columns = [_of_cells(column) for column in read_columns(X)]
-            matrix, n_columns = None, len(columns)
-        else:
-            matrix, n_columns = matrix.astype(np.float64, copy=False), matrix.shape[1]
-            columns = _of_matrix(matrix, labels)
+        columns = [_of_cells(column) for column in read_columns(X)]
+        matrix, n_columns = encoded(columns), len(columns)
     n_rows = len(labels)
     return Sheet(source, columns, matrix, np.arange(1, n_rows + 1), names, n_rows, n_columns)
+
+
+def _as_numbers(X: Any) -> np.ndarray | None:
+    """Return an array of numbers without missing values; None for any other table."""
+    if isinstance(nw.from_native(X, pass_through=True), nw.DataFrame):
+        return None
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        return None
+    array = array.astype(np.float64, copy=False)
+    return array if np.isfinite(array).all() else None
+
+
+def encoded(columns: Sequence[SheetColumn]) -> np.ndarray:
+    """Return the columns that were used as numbers to compare rows by.
+
+    Numbers without missing values are unchanged if there is no other column. Otherwise they are
+    standardized, 0 where missing, and a level becomes an indicator column.
+
+    Examples
+    --------
+    >>> color = SheetColumn("color", np.array([0, 1, -1]), ("red", "blue"), True, "", "")
+    >>> encoded([color]).round(2).tolist()
+    [[0.71, 0.0], [0.0, 0.71], [0.0, 0.0]]
+    """
+    used = [column for column in columns if column.used]
+    if all(column.levels is None and np.isfinite(column.values).all() for column in used):
+        return np.column_stack([column.values for column in used])
+    parts = []
+    for column in used:
+        if column.levels is not None:
+            parts.append((column.values[:, None] == np.arange(len(column.levels))) / np.sqrt(2))
+            continue
+        known = np.isfinite(column.values)
+        values = column.values[known]
+        spread = values.std() if len(values) else 0.0
+        scaled = np.zeros((len(known), 1))
+        scaled[known, 0] = (values - values.mean()) / spread if spread > 0 else 0.0
+        parts.append(scaled)
+    return np.hstack(parts)
 
 
 def _of_matrix(matrix: Any, labels: np.ndarray) -> list[SheetColumn]:
