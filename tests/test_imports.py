@@ -34,7 +34,17 @@ FLOORS = (
         "priors",
     },
     # Other engines use the function dp_means.
-    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
+    {
+        "_edits",
+        "_exemplar",
+        "_graph",
+        "_mcmc",
+        "_path",
+        "_search",
+        "_spectral",
+        "_tree",
+        "dp_means",
+    },
     {
         "affinity_propagation",
         "baselines",

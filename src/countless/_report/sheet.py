@@ -145,7 +145,7 @@ def _of_matrix(matrix: Any, labels: np.ndarray) -> list[SheetColumn]:
 
 def _differences(matrix: Any, labels: np.ndarray) -> np.ndarray:
     """Return the variance of each column between clusters, as a share of all of it."""
-    names, index, size = np.unique(labels, return_inverse=True, return_counts=True)
+    _, index, size = np.unique(labels, return_inverse=True, return_counts=True)
     member = sp.csr_array((np.ones(len(index)), (index, np.arange(len(index)))))
     total = member @ matrix
     means = (total.toarray() if sp.issparse(total) else total) / size[:, None]
