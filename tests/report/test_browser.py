@@ -76,8 +76,8 @@ def test_the_page_shows_the_model_without_errors_or_requests(page, blobs):
     assert page.browser.title == "5 clusters in blobs"
     assert page.sizes() == sizes_of(model.labels_)
     assert len(page.all("#clusters .card")) == 5
-    page.wait("document.querySelectorAll('#map .plot > *').length === 1")
-    page.wait("document.querySelectorAll('#tree .plot > *').length === 1")
+    page.wait("document.querySelectorAll('#map .plot > .bk-Figure').length === 1")
+    page.wait("document.querySelectorAll('#tree .plot > .bk-Figure').length === 1")
     # Nothing is blocked by the policy, and nothing leaves.
     assert page.errors() == []
     assert page.requests() == []
@@ -88,14 +88,12 @@ def test_the_policy_stops_scripts_and_requests(page):
         "const made = document.createElement('script'); made.textContent = 'window.pwned = 1';"
         "document.body.append(made); const image = new Image(); image.src = 'http://127.0.0.1:9/x';"
     )
-    page.wait("true")
-    time.sleep(0.3)
+    time.sleep(0.5)
     assert page.run("return window.pwned") is None
-    blocked = " ".join(page.errors())
-    assert "Content Security Policy" in blocked
+    script, image = page.errors()
+    assert "Executing inline script violates" in script
+    assert "Loading the image" in image
     assert page.requests() == []
-    with pytest.raises(Exception, match="unsafe-eval"):
-        page.run("return document.defaultView.eval('1 + 1')")
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 40])
@@ -125,7 +123,7 @@ def test_the_slider_moves_by_keyboard_and_returns_to_the_model(page, blobs):
 
 def test_hover_shows_the_row(page, blobs):
     X, _ = blobs
-    page.wait("document.querySelector('#map .plot > *')")
+    page.wait("document.querySelector('#map .plot > .bk-Figure')")
     box = page.find("#map .plot")
     page.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", box)
     time.sleep(0.5)
@@ -193,7 +191,7 @@ def test_undo_takes_back_the_last_edit(page):
     before = page.sizes()
     page.click("[data-cluster='0'] [aria-label^='Split']")
     assert len(page.sizes()) == len(before) + 1
-    page.click("#bar .buttons:last-child button")
+    page.click("#undo")
     assert page.sizes() == before
 
 
@@ -216,10 +214,8 @@ def test_one_cluster_can_be_looked_at_alone(page):
 def test_hostile_names_and_cells_are_text(browser, tmp_path):
     random = np.random.default_rng(0)
     frame = pd.DataFrame({HOSTILE: random.normal(size=60) + 8 * (np.arange(60) % 2)})
-    frame["{{ 7 * 7 }}"] = [HOSTILE if at % 2 else "\u2028\ud83d\ude00" for at in range(60)]
+    frame["{{ 7 * 7 }}"] = [HOSTILE if at % 2 else "\u2028\U0001f600" for at in range(60)]
     frame["plain"] = random.normal(size=60) + 8 * (np.arange(60) % 2)
-    model = DPMeans(random_state=0).fit(frame[[HOSTILE, "plain"]].to_numpy())
-    labels = model.labels_
     model = AutoClustering(["columns"], random_state=0).fit(frame)
     names = [HOSTILE] * 60
     path = report(model, frame, tmp_path / "x.html", source=HOSTILE, title=HOSTILE, rows=names)
@@ -234,7 +230,6 @@ def test_hostile_names_and_cells_are_text(browser, tmp_path):
         page.run("arguments[0].click()", more)
     assert page.run("return window.pwned") is None
     assert page.errors() == []
-    assert labels is not None
 
 
 def test_candidates_can_be_looked_at_everywhere(browser, tmp_path):
@@ -254,7 +249,7 @@ def test_draws_of_a_posterior_can_be_looked_at(browser, tmp_path):
     X = make_blobs(120, centers=3, cluster_std=0.8, random_state=2)[0]
     model = DPMixture(n_sweeps=60, n_chains=2, random_state=0).fit(X)
     page = Page(browser, report(model, X, tmp_path / "mixture.html"))
-    page.wait("document.querySelectorAll('#posterior .plot > *').length === 2")
+    page.wait("document.querySelectorAll('#posterior .plot > .bk-Figure').length === 2")
     draws = model.posterior_.labels.reshape(-1, 120)
     page.choose("#bar select", 0)
     assert sorted(page.sizes().values()) == sorted(np.bincount(draws[0]).tolist())
@@ -268,7 +263,7 @@ def test_views_of_crosscat_can_be_looked_at(browser, tmp_path):
     frame["b"] = np.where(np.arange(80) < 40, "left", "right")
     model = CrossCat(n_sweeps=20, n_chains=1, random_state=0).fit(frame)
     page = Page(browser, report(model, frame, tmp_path / "crosscat.html"))
-    page.wait("document.querySelectorAll('#dependence .plot > *').length === 1")
+    page.wait("document.querySelectorAll('#dependence .plot > .bk-Figure').length === 1")
     last = len(model.views_) - 1
     page.choose("#bar select", last)
     expected = sorted(np.bincount(model.views_[last].labels).tolist())

@@ -95,12 +95,16 @@ class Page:
         return [entry["message"] for entry in log if entry["level"] in ("SEVERE", "WARNING")]
 
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for, but for the page itself and its own data."""
-        asked = []
+        """Return the addresses that requests left for, but for the page and its own data."""
+        asked, blocked = {}, set()
         for entry in self.browser.get_log("performance"):
             message = json.loads(entry["message"])["message"]
+            parameters = message["params"]
             if message["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"):
-                parameters = message["params"]
-                asked.append(parameters.get("url") or parameters["request"]["url"])
+                address = parameters.get("url") or parameters["request"]["url"]
+                asked[parameters["requestId"]] = address
+            elif parameters.get("blockedReason") == "csp":
+                blocked.add(parameters["requestId"])
         own = ("file:", "data:", "blob:")
-        return [address for address in asked if not address.startswith(own)]
+        left = [address for request, address in asked.items() if request not in blocked]
+        return [address for address in left if not address.startswith(own)]
