@@ -15,11 +15,10 @@ import numpy as np
 
 from countless._compat import report_passes, with_callbacks
 from countless._mcmc.chains import Schedule, run_chains
-from countless._mcmc.crosscat import predictive
 from countless._mcmc.crosscat.chain import CrossCatChain, Draw
-from countless._mcmc.crosscat.posterior import CrossCatPosterior
-from countless._mcmc.crosscat.queries import Asked
-from countless._mcmc.crosscat.saved import Answers
+from countless._mcmc.crosscat.posterior import CrossCatPosterior, mixtures_of_views
+from countless._mcmc.crosscat.predictive_state import PredictiveState
+from countless._mcmc.crosscat.queries import Queries
 from countless._mcmc.crosscat.table import column_places, holds_truth_values, read_table
 from countless._mcmc.sampled import as_prior, schedule_of
 from countless.kernels.models_cells_marginals import NUMBER
@@ -28,7 +27,7 @@ from countless.models.rounding import spread_rounding
 from countless.priors.hyper import as_generator
 
 
-class CrossCat(Asked):
+class CrossCat(Queries):
     """Partition the columns of a table into views, and the rows within each view.
 
     Columns may be numbers, categories, counts and booleans. Missing values are integrated out.
@@ -189,11 +188,11 @@ class CrossCat(Asked):
         best = max(self.posterior_.every(), key=lambda draw: draw.log_joint)
         prior = best.priors[np.bincount(best.view_of[columns]).argmax()]
         view = (columns, self.labels_, prior)
-        self._answers = Answers(
+        self._predictive = PredictiveState(
             self._model,
             self.column_names_,
             np.array([holds_truth_values(cells) for cells in self._table.cells]),
-            predictive.table_of(self._model, self._rows, best.hyper, [view]),
+            mixtures_of_views(self._model, self._rows, best.hyper, [view]),
             [],
             self.posterior_.dependence(),
         )

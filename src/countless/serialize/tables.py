@@ -8,20 +8,24 @@ from .serializer import RAN, Kind, State, restore_attributes, sizes_of
 
 
 def _collect(estimator: Any) -> State:
-    from .._mcmc.crosscat.saved import pack
+    from .._mcmc.crosscat.predictive_state import pack
 
     ran = {name: getattr(estimator, name) for name in RAN}
-    return pack(estimator.answers()) | ran | {"named": hasattr(estimator, "feature_names_in_")}
+    return (
+        pack(estimator.predictive_state())
+        | ran
+        | {"named": hasattr(estimator, "feature_names_in_")}
+    )
 
 
 def _check(estimator: Any, state: State) -> int:
-    from .._mcmc.crosscat.saved import unpack
+    from .._mcmc.crosscat.predictive_state import unpack
 
     return len(unpack(state).names)
 
 
 def _restore(estimator: Any, state: State) -> None:
-    from .._mcmc.crosscat.saved import unpack
+    from .._mcmc.crosscat.predictive_state import unpack
 
     estimator.restore(unpack(state), named=state["named"])
     for name in RAN:
@@ -30,7 +34,7 @@ def _restore(estimator: Any, state: State) -> None:
 
 def _example(estimator: Any) -> Any:
     """Return one row, at the origins of the model's columns."""
-    return estimator.answers().model.table(np.zeros((1, estimator.n_features_in_)))
+    return estimator.predictive_state().model.table(np.zeros((1, estimator.n_features_in_)))
 
 
 _ARRAYS = {
