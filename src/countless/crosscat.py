@@ -21,7 +21,6 @@ from countless._mcmc.crosscat.predictive_state import PredictiveState
 from countless._mcmc.crosscat.queries import Queries
 from countless._mcmc.crosscat.table import column_places, holds_truth_values, read_table
 from countless._mcmc.sampled import as_prior, schedule_of
-from countless.kernels.models_cells_marginals import NUMBER
 from countless.models import Columns
 from countless.models.rounding import spread_rounding
 from countless.priors.hyper import as_generator
@@ -140,7 +139,7 @@ class CrossCat(Queries):
         self.column_names_ = self._table.columns
         self._model = Columns(self.models).bind(self._table)
         random = as_generator(self.random_state)
-        numbers = np.flatnonzero(self._model.kind == NUMBER)
+        numbers = self._model.own_variance_columns()
         self._rows = spread_rounding(self._model.rows(self._table), numbers, random)
         row_prior = as_prior("row_prior", self.row_prior)
         column_prior = as_prior("column_prior", self.column_prior)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from countless._mcmc.collapsed import Partition, Setting, collapsed_sweep
 from countless._mcmc.crosscat.column_models import ColumnModels
 from countless._mcmc.crosscat.views import propose_rows, sweep_rows
+from countless._mcmc.gibbs import Partition, Target, collapsed_sweep
 from countless.models import Columns, FixedGaussian
 from countless.priors import DirichletProcess
 
@@ -42,9 +42,9 @@ def test_blocks_draw_what_rows_draw_one_by_one(apart):
     rows, seated = part.rows(), labels >= 0
     statistics = part.statistics(rows[seated], labels[seated])
     state = Partition(labels, np.bincount(labels[seated]), statistics)
-    setting = (part, rows, PRIOR.tables(len(rows)))
-    expected = collapsed_sweep(state, Setting(*setting, np.random.default_rng(1)))
-    drawn, _ = sweep_rows(state, *setting, np.random.default_rng(1))
+    target = (part, rows, PRIOR.tables(len(rows)))
+    expected = collapsed_sweep(state, Target(*target, np.random.default_rng(1)))
+    drawn, _ = sweep_rows(state, *target, np.random.default_rng(1))
     n_moved = (labels != expected.labels).sum()
     assert n_moved > 150 if apart < 1 else n_moved < 100, n_moved
     np.testing.assert_array_equal(drawn.labels, expected.labels)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless._mcmc.collapsed import Partition
 from countless._mcmc.crosscat.column_models import ColumnModels
 from countless._mcmc.crosscat.split_merge import split_or_merge_resampled, split_or_merge_views
 from countless._mcmc.crosscat.views import (
@@ -26,6 +25,7 @@ from countless._mcmc.crosscat.views import (
     sweep_rows,
     views_of,
 )
+from countless._mcmc.gibbs import Partition
 from countless.kernels.crosscat import draw_log
 from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior, Tables

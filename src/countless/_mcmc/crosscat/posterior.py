@@ -15,9 +15,8 @@ from scipy.special import logsumexp, softmax
 
 from countless._mcmc.crosscat.chain import Draw
 from countless._mcmc.crosscat.column_models import ColumnSubset
-from countless._mcmc.diagnostics import Diagnostic
 from countless._mcmc.draws import equal_rows
-from countless._mcmc.posterior import Posterior
+from countless._mcmc.posterior import Diagnostic, Posterior
 from countless.kernels.crosscat import add_surprises
 from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
@@ -95,15 +94,15 @@ class CellPrediction(NamedTuple):
 
 
 def predict_cells(
-    draws: Sequence[DrawMixtures], rows: np.ndarray, gaps: np.ndarray, *, fitted: bool
+    draws: Sequence[DrawMixtures], rows: np.ndarray, missing: np.ndarray, *, fitted: bool
 ) -> dict[int, CellPrediction]:
     """Return predictive estimates of the missing cells, for each column that has any.
 
     ``fitted`` is True for the rows that were fitted, whose clusters are part of each draw.
     """
-    asked = [int(j) for j in np.flatnonzero(gaps.any(axis=0))]
-    families = {int(block.columns[0]): block.family for block in draws[0].model.blocks}
-    sums: dict[int, list[Any]] = {j: [0.0, 0.0] for j in asked}
+    columns = [int(j) for j in np.flatnonzero(missing.any(axis=0))]
+    families: dict[int, Any] = {j: draws[0].model.family_of(j) for j in columns}
+    sums: dict[int, list[Any]] = {j: [0.0, 0.0] for j in columns}
     for draw in draws:
         for view in draw.views:
             own = [j for j in view.subset.columns if j in sums]
@@ -114,17 +113,17 @@ def predict_cells(
                 place = int(np.flatnonzero(view.subset.columns == j)[0])
                 stretch = slice(view.subset.start[place], view.subset.start[place + 1])
                 statistics, prior = view.statistics[:, stretch], view.subset.prior[stretch]
-                of_rows, family = weights[gaps[:, j]], families[j]
-                if hasattr(family, "predictive_shares"):
+                of_rows, family = weights[missing[:, j]], families[j]
+                if family.categorical:
                     sums[j][0] = sums[j][0] + of_rows @ family.predictive_shares(statistics, prior)
                 else:
                     mean, variance = family.predictive_moments(statistics, prior)
                     sums[j][0] = sums[j][0] + of_rows @ mean
                     sums[j][1] = sums[j][1] + of_rows @ (variance + mean**2)
     predictions = {}
-    for j in asked:
+    for j in columns:
         first = sums[j][0] / len(draws)
-        if hasattr(families[j], "predictive_shares"):
+        if families[j].categorical:
             level = np.argmax(first, axis=1)
             predictions[j] = CellPrediction(level.astype(np.float64), 1.0 - np.max(first, axis=1))
         else:

@@ -10,22 +10,12 @@ import numpy as np
 from countless._mcmc.crosscat.column_models import ColumnSubset
 from countless._mcmc.crosscat.posterior import DrawMixtures, ViewMixture
 from countless._mcmc.crosscat.table import Table, names_array
-from countless.kernels.models_cells_marginals import COUNT, FIXED, NUMBER
-from countless.models import (
-    Bernoulli,
-    Categorical,
-    Columns,
-    DiagonalGaussian,
-    FixedGaussian,
-    Poisson,
-)
 from countless.models.cells import BoundCells, ColumnModel
 from countless.models.checks import LARGEST
+from countless.models.columns import COLUMN_MODELS, Columns
+from countless.models.columnwise import Categorical
 
-_MODELS: dict[str, type[ColumnModel]] = {
-    made.__name__: made
-    for made in (DiagonalGaussian, FixedGaussian, Categorical, Bernoulli, Poisson)
-}
+_MODELS = {made.__name__: made for made in COLUMN_MODELS}
 # Parsers of levels, which files store as str().
 _TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
@@ -47,10 +37,10 @@ class PredictiveState(NamedTuple):
 
     def filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return column j with its missing values replaced by values in the kernels' encoding."""
-        block = next(block for block in self.model.blocks if j in block.columns)
+        block = self.model.block_of(j)
         if block.levels is not None:
             known = block.levels[values.astype(np.intp)]
-        elif self.model.kind[j] == COUNT:
+        elif block.family.integer:
             known = np.round(values)
         else:
             known = values + self.model.origin[j]
@@ -167,7 +157,8 @@ def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
     _expect(bool(((n_levels >= 0) & (n_levels <= levels.size)).all()), "n_levels")
     _expect(levels.shape == (n_levels.sum(),), "levels")
     texts = np.split(levels, np.cumsum(n_levels)[:-1])
-    models, cells = [], []
+    models: list[ColumnModel] = []
+    cells = []
     for kind, made_of, own in zip(
         arrays["kinds"].tolist(), arrays["level_types"].tolist(), texts, strict=True
     ):
@@ -181,7 +172,7 @@ def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
             models.append(_MODELS[kind]())
             cells.append(np.zeros(1))
     bound = Columns(models).bind(Table(list(range(len(models))), cells))
-    moved = np.isin(bound.kind, (NUMBER, FIXED))
+    moved = np.array([bound.family_of(j).centered for j in range(bound.n_features)])
     _expect(bool((np.abs(arrays["origins"]) <= LARGEST * moved).all()), "origins")
     bound.origin = arrays["origins"]
     return bound

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._labels import number_by_appearance
-from countless._mcmc.collapsed import NO_TARGET, Partition, Setting, without_gaps
 from countless._mcmc.crosscat.column_models import ColumnModels, ColumnSubset
+from countless._mcmc.gibbs import NO_TARGET, Partition, Target, drop_empty_clusters
 from countless._mcmc.split_merge import split_and_merge
 from countless.kernels.cell_sweep import sweep_cells
 from countless.kernels.crosscat import draw_log
@@ -107,7 +107,7 @@ def sweep_rows(
             blocks, lags, sizes, rows, i, labels, target, tables.join, tables.open, random
         )
         log_proposal, statistics = log_proposal + chosen, blocks.cells.statistics
-    return without_gaps(labels, sizes, statistics), log_proposal
+    return drop_empty_clusters(labels, sizes, statistics), log_proposal
 
 
 def move_rows(
@@ -123,7 +123,7 @@ def move_rows(
     partition = Partition(view.labels, view.sizes, subset.statistics(rows, view.labels))
     partition, _ = sweep_rows(partition, subset, rows, view.tables, random)
     if n_tries:
-        partition = split_and_merge(partition, Setting(subset, rows, view.tables, random), n_tries)
+        partition = split_and_merge(partition, Target(subset, rows, view.tables, random), n_tries)
     view = view._replace(labels=partition.labels)
     if not given_prior.hyperpriors:
         return view
