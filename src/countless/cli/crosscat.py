@@ -143,7 +143,7 @@ def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
     from ..crosscat import CrossCat
 
     if isinstance(estimator, CrossCat):
-        blocks = estimator.answers().model.blocks
+        blocks = estimator.predictive_state().model.blocks
         words = {j for block in blocks if block.levels is not None for j in block.columns}
     elif isinstance(estimator, DPBiclustering):
         levels = estimator.model_.blocks[0].levels

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from countless._mcmc.hdp.state import Concentrations, PriorSpec, Seating, draw_shared
-from countless._mcmc.predictive import BLOCK, Mixture, log_weighted
+from countless._mcmc.hdp.state import Concentrations, HDPState, PriorSpec, draw_weights
+from countless._mcmc.predictive import BLOCK_ROWS, Mixture, log_weighted
 from countless.models import BoundModel
 
 # Draws of the weights that expected shares are averaged over, after as many of burn-in.
-N_WEIGHTS = 100
+WEIGHT_DRAWS = 100
 
 
 def shares(counts: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
@@ -30,15 +30,18 @@ def shares(counts: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def mean_shares(
-    seating: Seating, given_prior: PriorSpec, at: Concentrations, random: np.random.Generator
+    state: HDPState,
+    given_prior: PriorSpec,
+    concentrations: Concentrations,
+    random: np.random.Generator,
 ) -> np.ndarray:
     """Return the expected `shares` given the clusters of rows, over weights and concentrations."""
-    total = np.zeros((len(seating.counts) + 1, seating.n_clusters + 1))
-    for step in range(2 * N_WEIGHTS):
-        seating, at = draw_shared(seating, given_prior, at, random)
-        if step >= N_WEIGHTS:
-            total += shares(seating.counts, seating.weights, at.alpha)
-    return total / N_WEIGHTS
+    total = np.zeros((len(state.counts) + 1, state.n_clusters + 1))
+    for step in range(2 * WEIGHT_DRAWS):
+        state, concentrations = draw_weights(state, given_prior, concentrations, random)
+        if step >= WEIGHT_DRAWS:
+            total += shares(state.counts, state.weights, concentrations.alpha)
+    return total / WEIGHT_DRAWS
 
 
 def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray) -> Mixture:
@@ -48,7 +51,9 @@ def shared_mixture(statistics: np.ndarray, share: np.ndarray, hyper: np.ndarray)
         return Mixture(extended, np.log(share.T), hyper)
 
 
-def log_chances(model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]) -> np.ndarray:
+def log_weights_of_clusters(
+    model: BoundModel, rows: np.ndarray, mixtures: list[Mixture]
+) -> np.ndarray:
     """Return the log of weight times density of each nonempty cluster."""
     [only] = mixtures
     return log_weighted(model, rows, only)[:, :-1]
@@ -66,8 +71,8 @@ def by_group(
     ``place`` is the index of the group of each row.
     """
     answers = []
-    for start in range(0, len(rows), BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
         own = [one._replace(log_weights=one.log_weights[:, place[block]].T) for one in mixtures]
         answers.append(answer(model, rows[block], own))
     return np.concatenate(answers)

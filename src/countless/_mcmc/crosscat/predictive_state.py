@@ -7,25 +7,15 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from countless._mcmc.crosscat.cells import SomeColumns
-from countless._mcmc.crosscat.predictive import DrawnTable, DrawnView
+from countless._mcmc.crosscat.column_models import ColumnSubset
+from countless._mcmc.crosscat.posterior import DrawMixtures, ViewMixture
 from countless._mcmc.crosscat.table import Table, names_array
-from countless.kernels.models_cells_marginals import COUNT, FIXED, NUMBER
-from countless.models import (
-    Bernoulli,
-    Categorical,
-    Columns,
-    DiagonalGaussian,
-    FixedGaussian,
-    Poisson,
-)
 from countless.models.cells import BoundCells, ColumnModel
 from countless.models.checks import LARGEST
+from countless.models.columns import COLUMN_MODELS, Columns
+from countless.models.columnwise import Categorical
 
-_MODELS: dict[str, type[ColumnModel]] = {
-    made.__name__: made
-    for made in (DiagonalGaussian, FixedGaussian, Categorical, Bernoulli, Poisson)
-}
+_MODELS = {made.__name__: made for made in COLUMN_MODELS}
 # Parsers of levels, which files store as str().
 _TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
@@ -35,22 +25,22 @@ _TYPES: dict[str, Callable[[str], Any]] = {
 }
 
 
-class Answers(NamedTuple):
+class PredictiveState(NamedTuple):
     """The data that queries about new rows need."""
 
     model: BoundCells
     names: list[Any]
     truth_values: np.ndarray  # (n_columns,) bool
-    estimate: DrawnTable  # with one view, that of labels_
-    tables: list[DrawnTable]  # posterior draws
+    estimate: DrawMixtures  # with one view, that of labels_
+    draws: list[DrawMixtures]  # posterior draws
     together: np.ndarray  # (n_columns, n_columns), dependence probabilities
 
     def filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return column j with its missing values replaced by values in the kernels' encoding."""
-        block = next(block for block in self.model.blocks if j in block.columns)
+        block = self.model.block_of(j)
         if block.levels is not None:
             known = block.levels[values.astype(np.intp)]
-        elif self.model.kind[j] == COUNT:
+        elif block.family.integer:
             known = np.round(values)
         else:
             known = values + self.model.origin[j]
@@ -62,9 +52,9 @@ class Answers(NamedTuple):
         return filled
 
 
-def pack(answers: Answers) -> dict[str, np.ndarray]:
+def pack(state: PredictiveState) -> dict[str, np.ndarray]:
     """Return the arrays to store; raise a ValueError for columns that cannot be stored."""
-    model = answers.model
+    model = state.model
     kinds = [""] * model.n_features
     levels: list[list[Any]] = [[]] * model.n_features
     for encoder, block in zip(model.encoders, model.blocks, strict=True):
@@ -72,34 +62,34 @@ def pack(answers: Answers) -> dict[str, np.ndarray]:
             kinds[j] = type(encoder).__name__
             levels[j] = [] if block.levels is None else block.levels.tolist()
     types = [sorted({type(level).__name__ for level in own}) for own in levels]
-    for j, (name, own_types) in enumerate(zip(answers.names, types, strict=True)):
+    for j, (name, own_types) in enumerate(zip(state.names, types, strict=True)):
         if kinds[j] not in _MODELS or len(own_types) > 1 or not set(own_types) <= _TYPES.keys():
             what = " and ".join(own_types) or kinds[j]
             raise ValueError(f"a file cannot hold column {name!r}, which is of {what}")
-    mixtures = [answers.estimate, *answers.tables]
+    mixtures = [state.estimate, *state.draws]
     views = np.full((len(mixtures), model.n_features), -1, dtype=np.int64)
-    for m, table in enumerate(mixtures):
-        for v, view in enumerate(table.views):
-            views[m, view.part.columns] = v
-    every = [view for table in mixtures for view in table.views]
+    for m, mixture in enumerate(mixtures):
+        for v, view in enumerate(mixture.views):
+            views[m, view.subset.columns] = v
+    every = [view for mixture in mixtures for view in mixture.views]
     return {
-        "columns": names_array(answers.names),
+        "columns": names_array(state.names),
         "kinds": np.array(kinds),
-        "truth_values": answers.truth_values,
+        "truth_values": state.truth_values,
         "origins": model.origin,
         "n_levels": np.array([len(own) for own in levels], dtype=np.int64),
         "level_types": np.array(["".join(own) for own in types]),
         "levels": np.array([str(level) for own in levels for level in own], dtype=np.str_),
-        "hyper": np.stack([table.model.hyper.value for table in mixtures]),
+        "hyper": np.stack([mixture.model.hyper.value for mixture in mixtures]),
         "views": views,
         "n_clusters": np.array([len(view.shares) for view in every], dtype=np.int64),
         "shares": np.concatenate([view.shares for view in every]),
         "statistics": np.concatenate([view.statistics.ravel() for view in every]),
-        "together": answers.together,
+        "together": state.together,
     }
 
 
-def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
+def unpack(arrays: Mapping[str, np.ndarray]) -> PredictiveState:
     """Return what `pack` stored; raise a ValueError for inconsistent arrays."""
     names = arrays["columns"].tolist()
     d = len(names)
@@ -118,14 +108,14 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> Answers:
         _expect(np.array_equal(present, np.arange(len(present))), "views")
         _expect(len(present) == 1 if m == 0 else own.min() == 0, "views")
     parts = _Parts(arrays)
-    tables = []
+    draws = []
     for own_hyper, own_views in zip(hyper, views, strict=True):
         model.hyper.check(own_hyper)
         own_model = cast(BoundCells, model.with_hyper(own_hyper))
-        tables.append(DrawnTable(own_model, list(parts.views(own_model, own_views))))
+        draws.append(DrawMixtures(own_model, list(parts.views(own_model, own_views))))
     parts.end()
     truth = arrays["truth_values"]
-    return Answers(model, names, truth, tables[0], tables[1:], together)
+    return PredictiveState(model, names, truth, draws[0], draws[1:], together)
 
 
 class _Parts:
@@ -138,17 +128,17 @@ class _Parts:
             _expect(arrays[name].ndim == 1, name)
         _expect(bool((arrays["shares"] >= 0).all()), "shares")
 
-    def views(self, model: BoundCells, view_of: np.ndarray) -> Iterator[DrawnView]:
+    def views(self, model: BoundCells, view_of: np.ndarray) -> Iterator[ViewMixture]:
         nothing = np.empty((0, model.n_features))
         for v in range(int(view_of.max()) + 1):
-            part = SomeColumns(model, nothing, np.flatnonzero(view_of == v))
+            subset = ColumnSubset(model, nothing, np.flatnonzero(view_of == v))
             n_clusters = int(self._next("n_clusters", 1)[0])
             _expect(n_clusters > 1, "n_clusters")  # one cluster, and a new one
             shares = self._next("shares", n_clusters)
             _expect(shares.sum() <= 1.0 + 1e-6 and shares[:-1].sum() > 0, "shares")
-            statistics = self._next("statistics", n_clusters * part.width)
-            statistics = statistics.reshape(n_clusters, part.width)
-            yield DrawnView(part, np.empty(0, np.int64), statistics, shares)
+            statistics = self._next("statistics", n_clusters * subset.width)
+            statistics = statistics.reshape(n_clusters, subset.width)
+            yield ViewMixture(subset, np.empty(0, np.int64), statistics, shares)
 
     def end(self) -> None:
         for name, at in self._at.items():
@@ -167,7 +157,8 @@ def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
     _expect(bool(((n_levels >= 0) & (n_levels <= levels.size)).all()), "n_levels")
     _expect(levels.shape == (n_levels.sum(),), "levels")
     texts = np.split(levels, np.cumsum(n_levels)[:-1])
-    models, cells = [], []
+    models: list[ColumnModel] = []
+    cells = []
     for kind, made_of, own in zip(
         arrays["kinds"].tolist(), arrays["level_types"].tolist(), texts, strict=True
     ):
@@ -181,7 +172,7 @@ def _model_of(arrays: Mapping[str, np.ndarray]) -> BoundCells:
             models.append(_MODELS[kind]())
             cells.append(np.zeros(1))
     bound = Columns(models).bind(Table(list(range(len(models))), cells))
-    moved = np.isin(bound.kind, (NUMBER, FIXED))
+    moved = np.array([bound.family_of(j).centered for j in range(bound.n_features)])
     _expect(bool((np.abs(arrays["origins"]) <= LARGEST * moved).all()), "origins")
     bound.origin = arrays["origins"]
     return bound

@@ -25,10 +25,12 @@ class HyperTable(NamedTuple):
     low: np.ndarray  # (n_hyper,), lower bounds
 
 
-class SomeColumns(ClusterModel):
+class ColumnSubset(ClusterModel):
     """The component model of some columns of a table, for the row moves of mixtures."""
 
-    def __init__(self, model: BoundCells | Cells, table: np.ndarray, columns: np.ndarray) -> None:
+    def __init__(
+        self, model: BoundCells | ColumnModels, table: np.ndarray, columns: np.ndarray
+    ) -> None:
         self._table, self.columns = table, columns
         first, last = model.start[columns], model.start[columns + 1]
         self.kind = model.kind[columns]
@@ -94,7 +96,7 @@ class SomeColumns(ClusterModel):
         return found
 
 
-class Cells:
+class ColumnModels:
     """A table with one chain's hyperparameters of its columns.
 
     Parameters
@@ -130,7 +132,7 @@ class Cells:
             np.empty(0),
         )
 
-    def of_rows(self, places: np.ndarray) -> Cells:
+    def of_rows(self, places: np.ndarray) -> ColumnModels:
         """Return some rows of the table, with the same hyperparameters."""
         other = copy.copy(self)
         other.rows = self.rows[places]
@@ -142,11 +144,11 @@ class Cells:
         """Number of columns."""
         return len(self.kind)
 
-    def part(self, columns: np.ndarray) -> Any:
+    def subset(self, columns: np.ndarray) -> Any:
         """Return the model of some columns, with the present hyperparameters."""
-        return SomeColumns(self, self.rows, columns)
+        return ColumnSubset(self, self.rows, columns)
 
-    def marginals(self, columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def log_marginals(self, columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return log marginal likelihoods, one for each column and partition of the rows."""
         labels, n_clusters = np.atleast_2d(labels), _counts(labels)
         work = self._allocate(n_clusters)
@@ -155,7 +157,7 @@ class Cells:
             column_marginals(work, self.values, j, labels, n_clusters, out[place])
         return out
 
-    def move(self, labels, join, view_of, random: np.random.Generator) -> int:
+    def draw_views(self, labels, join, view_of, random: np.random.Generator) -> int:
         """Draw the view of each column that is no singleton; return the number that moved."""
         n_clusters = _counts(labels)
         order = random.permutation(self.n_columns)
