@@ -493,7 +493,7 @@ class DPMeans(
         self.cluster_centers_ = nearest.centers
         self.n_clusters_ = nearest.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
-        self.cluster_weights_, total = frame.use_up(nearest.summary)
+        self.cluster_weights_, total = frame.table_sums(nearest.summary)
         self.penalty_ = penalty
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)

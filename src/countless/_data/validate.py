@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless._data.backend import Rows
-from countless._data.block import Block, cut
+from countless._data.block import Block
 from countless._data.fixed_point import LARGEST_SUM, Frame, Summary, power_of_two, step_for
-from countless._data.inplace import FEW_ROWS, chunks
 from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
 
@@ -20,10 +19,6 @@ SAMPLE_ROWS = 1024
 SMALLEST_SHARE = 2.0**12
 # Largest distance of a value from the origin, in the frame's unit.
 MOST_UNITS = 2.0**60
-# In units between this and its inverse, squares fit into float32.
-SMALLEST_SINGLE = 2.0**-40
-# Up to this many columns, column ranges are faster on a transposed copy.
-NARROW = 16
 # The origin is rounded to this many bits of a column's range, so that subtracting it from values
 # of few digits is exact.
 ORIGIN_BITS = 8
@@ -103,10 +98,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
-    single = looks[0].low.dtype == np.float32 and SMALLEST_SINGLE < unit < 1 / SMALLEST_SINGLE
-    frame = frame._replace(
-        total_weight=total_weight, unit=float(unit), total_cost=cost, is_single=bool(single)
-    )
+    frame = frame._replace(total_weight=total_weight, unit=float(unit), total_cost=cost)
     return frame, whole
 
 
@@ -130,10 +122,8 @@ def look_at_block(block: Block, held, message) -> Look:
     if not centred:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
-        chosen = np.empty(block.n_rows, dtype=bool)
-        for part in chunks(chosen, values=FEW_ROWS):
-            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
-            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
+        chosen = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return Look(
         low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
@@ -144,11 +134,9 @@ def look_at_block(block: Block, held, message) -> Look:
 def weigh_block(block: Block, held, message, borrow) -> int:
     """Add up all rows of a block, and return the sum of their row costs, in fixed point."""
     frame, cost_step = message
-    labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
+    labels = np.zeros(block.n_rows, dtype=np.int32)
     with borrow() as sums:
-        for few in chunks(block.weight, values=FEW_ROWS):
-            part = cut(block, few.start, few.stop)
-            add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
+        add_rows(block.form, block.weight, labels, frame.scale, *sums)
     if frame.by_differences and frame.divergence.name == "sqeuclidean":
         rows = block.form.values  # type: ignore[union-attr]
         return int(add_squares(rows, block.weight, frame.origin, cost_step))
@@ -180,14 +168,9 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
-        if X.shape[1] > NARROW:
-            return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-        low, high = np.full(X.shape[1], np.inf, X.dtype), np.full(X.shape[1], -np.inf, X.dtype)
-        for part in chunks(X, values=FEW_ROWS):
-            columns = np.ascontiguousarray(X[part].T)
-            np.minimum(low, columns.min(axis=1), out=low)
-            np.maximum(high, columns.max(axis=1), out=high)
-        return low, high
+        # The columns of a narrow table are compared faster in a transposed copy.
+        columns = np.ascontiguousarray(X.T) if X.shape[1] <= 16 else X.T
+        return columns.min(axis=1, initial=np.inf), columns.max(axis=1, initial=-np.inf)
     # A column in which every row stores a value need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
