@@ -44,7 +44,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
 
     Raises ValueError for a cell that is not finite or is outside the divergence's domain.
     """
-    centred = divergence.name == "sqeuclidean" and not rows.is_sparse
+    centred = divergence.is_shift_invariant and not rows.is_sparse
     looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
     _check(looks)
     low = np.min([look.low for look in looks], axis=0).astype(np.float64)
@@ -94,7 +94,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     whole = frame.empty(1)
     cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
     total_weight = float(frame.weights(whole)[0])
-    unit = np.sqrt(cost / total_weight) if divergence.name == "sqeuclidean" and cost > 0 else 1.0
+    unit = np.sqrt(cost / total_weight) if divergence.is_shift_invariant and cost > 0 else 1.0
     # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
@@ -137,7 +137,7 @@ def weigh_block(block: Block, held, message, borrow) -> int:
     labels = np.zeros(block.n_rows, dtype=np.int32)
     with borrow() as sums:
         add_rows(block.form, block.weight, labels, frame.scale, *sums)
-    if frame.by_differences and frame.divergence.name == "sqeuclidean":
+    if frame.divergence.is_shift_invariant and not frame.is_sparse:
         rows = block.form.values  # type: ignore[union-attr]
         return int(add_squares(rows, block.weight, frame.origin, cost_step))
     cost = block.weight * _own_costs(block, frame.divergence)

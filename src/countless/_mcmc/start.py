@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from countless._labels import check_labels, number_by_appearance
-from countless.dp_means import DPMeans
+from countless._search.dp_means import auto_labels
 
 
 def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> np.ndarray:
@@ -18,7 +18,7 @@ def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> 
         if init == "dp-means":
             if np.isnan(rows).any():
                 raise ValueError("init='dp-means' takes no gaps; use init='one'")
-            return DPMeans(random_state=seed, n_jobs=n_jobs).fit(rows).labels_
+            return auto_labels(rows, seed, n_jobs)
         raise ValueError(f"init must be 'one', 'dp-means' or a label for each row; got {init!r}")
     labels = check_labels("init", init)
     if len(labels) != len(rows):

@@ -54,7 +54,7 @@ def _candidate_pairs(rows: Rows, summary: Summary, listed: Listed | None) -> np.
     if listed is not None:
         found = _cheapest_listed(summary.weight, listed)
     else:
-        exact = rows.frame.divergence.name == "sqeuclidean"
+        exact = rows.frame.divergence.has_ward_costs
         found = (_cheapest if exact else _cheap)(rows, summary)
     found = np.sort(found, axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)
