@@ -32,7 +32,7 @@ from countless._compat import (
     with_callbacks,
 )
 from countless._data import Block, Rows
-from countless._data.checks import open_checked
+from countless._data.open import open_checked
 from countless._data.stored import find_table
 from countless._labels import look_up
 from countless._numbers import validate_numbers

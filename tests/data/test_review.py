@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 from countless import DPMeans
 from countless._data import open_rows
-from countless._data.checks import open_table
 from countless._data.dask import well_cut
+from countless._data.open import open_table
 from countless._data.stored import dask_array
 from countless._path.micro import assign_to
 from countless._search.center_neighbors import list_neighbours

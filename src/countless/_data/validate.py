@@ -1,4 +1,7 @@
-"""The first two passes over a table: validate its cells, and choose the fixed-point scale."""
+"""Validation of tables and sample weights, and the choice of the fixed-point scale.
+
+Two passes over the rows: the first validates cells, the second adds up all rows.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,10 @@ MOST_UNITS = 2.0**60
 # The origin is rounded to this many bits of a column's range, so that subtracting it from values
 # of few digits is exact.
 ORIGIN_BITS = 8
+
+
+# The largest weight is between these, so that neither steps nor sums overflow or underflow.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e200
 
 
 class Look(NamedTuple):
@@ -207,3 +214,41 @@ def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
     """Round values to a coarse fraction of their range; where the range is empty, return it."""
     part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
     return np.where(high > low, np.rint(value / part) * part, low)
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return one float64 weight per row, none negative and not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
+        )
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for every row; all are 0")
+    return weight
+
+
+def in_steps(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return validated weights, rounded to their fixed-point step; None stays None.
+
+    A positive weight is never rounded to 0.
+    """
+    if sample_weight is None:
+        return None
+    weight = check_weight(sample_weight, n_rows)
+    heaviest = float(weight.max())
+    if not SMALLEST_WEIGHT < heaviest < LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be from {SMALLEST_WEIGHT:.0e} to {LARGEST_WEIGHT:.0e} at most; "
+            f"got {heaviest:g}"
+        )
+    step = step_for(1.0, np.count_nonzero(weight) * heaviest, heaviest)
+    return np.where(weight > 0, np.maximum(np.rint(weight / step), 1.0) * step, 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless._data import Rows
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless._path.farthest import farthest_distance
 from countless._path.micro import assign_to, sample_places
 from countless._path.penalty import Fitted, PenaltyPath, path_of
