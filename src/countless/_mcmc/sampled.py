@@ -22,7 +22,7 @@ from countless._mcmc.posterior import Posterior, diagnose
 from countless._mcmc.predictive import Mixture, Packed, pack, unpack
 from countless._numbers import check_column_names, in_reach, validate_numbers
 from countless._parameters import check_counts, check_flags
-from countless.dp_means import DPMeans
+from countless._search.dp_means import auto_labels
 from countless.models import BoundModel, Model
 from countless.models.registry import as_model
 from countless.models.saved import pack_model
@@ -55,7 +55,7 @@ def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> 
         if init == "dp-means":
             if np.isnan(rows).any():
                 raise ValueError("init='dp-means' takes no gaps; use init='one'")
-            return DPMeans(random_state=seed, n_jobs=n_jobs).fit(rows).labels_
+            return auto_labels(rows, seed, n_jobs)
         raise ValueError(f"init must be 'one', 'dp-means' or a label for each row; got {init!r}")
     labels = check_labels("init", init)
     if len(labels) != len(rows):

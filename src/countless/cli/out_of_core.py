@@ -22,6 +22,7 @@ from .._data.stored import FlatFile, scratch_folder
 from .._data.write import label_lines, labels_header
 from .._errors import InputError
 from .._report.summary import ClusterSummary, Visit, summarize_clusters
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport
 from ..preprocess.prepare import NumericStep, Preparation
 from ..preprocess.statistics import Survey, prepared_blocks, survey_source
@@ -168,7 +169,7 @@ def open_far(
     if cluster and any(isinstance(part, TextPart) for part in source.parts):
         raise InputError("--dask reads npy and Parquet, whose parts can be read apart; not text")
     if scale is None:
-        scale = source.format != "npy" and divergence == "sqeuclidean"
+        scale = source.format != "npy" and allows_scaling(divergence)
     with scratch_folder() as folder:
         with screen.step("read", f"looking at {source.name}") as say:
             _, first = next(source.tables())
