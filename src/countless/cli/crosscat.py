@@ -274,6 +274,11 @@ def run_crosscat(
     columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
     files = {"labels.csv": table_csv(header, columns), "model.zip": model_bytes(estimator)}
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

@@ -82,6 +82,23 @@ _OF_DP_MEANS = (
     "posterior of a mixture (posterior.png), or the blocks of bicluster (blocks.png).",
 )
 @click.option(
+    "--report",
+    is_flag=True,
+    help="Write report.html, too: one page to look at, to send, and to edit clusters on.",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cluster N resamples for the report, to see how stable each cluster is.",
+)
+@click.option(
+    "--edits",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Apply the edits that were saved on a report: names, merges, splits.",
+)
+@click.option(
     "--checkpoint",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -167,10 +184,31 @@ def fit(data: str, **options: Any) -> None:
         if graph:
             raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
         need_matplotlib()
+    _check_report(options, METHODS[method].takes, far)
+    if options["report"]:
+        from .report import need_report
+
+        need_report()
+    edits = None
+    if options["edits"] is not None:
+        from .report import edits_from
+
+        edits = edits_from(options["edits"])
     check_free(out, FILES, options["force"])
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    request = Request(
+        "fit",
+        method,
+        arguments,
+        options["seed"],
+        out,
+        options["force"],
+        plot,
+        options["report"],
+        options["bootstrap"] or 0,
+        edits,
+    )
     if options["stream"]:
         from .stream import fit_stream
 
@@ -205,6 +243,22 @@ def fit(data: str, **options: Any) -> None:
             with screen.step("compare", "comparing all rows"):
                 prepared = with_pairs(prepared, metric, METHODS[method], options["jobs"])
         run(screen, prepared, estimator, request)
+
+
+def _check_report(options: dict[str, Any], takes: str, far: str | None) -> None:
+    """Raise an error for options of reports that cannot be combined with others."""
+    from .._errors import InputError
+
+    if options["bootstrap"] and not options["report"]:
+        raise InputError("--bootstrap is for --report")
+    wanted = [name for name in ("report", "edits") if options[name]]
+    if wanted and (far or options["stream"]):
+        raise InputError(f"--{wanted[0]} cannot be combined with {far or '--stream'}")
+    if wanted and takes == "edges":
+        raise InputError(f"--{wanted[0]} is for tables; this method reads an edge list")
+    if takes == "table" and (options["edits"] or options["bootstrap"]):
+        name = "edits" if options["edits"] else "bootstrap"
+        raise InputError(f"--{name} is for methods with one clustering of prepared rows")
 
 
 def _usual_method(options: dict[str, Any], choices: Any) -> str:
