@@ -4,7 +4,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import Absent, Table, load
 from published import KJ_TABLE_1
 from section import Form, Section, run
 from sklearn.cluster import KMeans
@@ -14,6 +13,7 @@ from countless import AutoClustering, DPMeans, DPMixture, farthest_first_penalty
 from countless.metrics import normalized_mutual_info_score as nmi
 from countless.models import FixedGaussian
 from countless.priors import DirichletProcess
+from data import Absent, Table, load
 
 VARIANCES = (0.03, 0.1, 0.3, 1.0)  # shares of the mean variance of the columns
 ALPHAS = (0.01, 1.0, 100.0)

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from data import load
 from kj_hdp import N_GLOBAL, N_LOCAL, draw
 from section import COLORS, Form, Section, new_figure, run
 from sklearn.metrics import pairwise_distances
 
 from countless import DPMeans, GraphDPMeans, HDPMeans, farthest_first_penalty, hdp_penalties
+from data import load
 
 
 def rises(history: np.ndarray) -> float:

@@ -4,13 +4,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import Absent, load
 from published import MURPHY_FIGURE_25_18 as THEIRS
 from section import Form, Section, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
 
 from countless import DPBiclustering
 from countless.plot import BiclusterDisplay
+from data import Absent, load
 
 
 def names_by_cluster(names: list[str], labels: np.ndarray, most: int) -> list[dict]:

@@ -4,13 +4,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import Absent, load
 from published import MURPHY_FIGURE_25_20 as THEIRS
 from section import Form, Section, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
 
 from countless import CrossCat
 from countless.plot import ViewsDisplay
+from data import Absent, load
 
 
 def views_table(model: CrossCat, columns: list[str], names: list[str]) -> list[dict]:

@@ -11,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-
 from countless import __version__
 from countless._data.write import write_file
 
