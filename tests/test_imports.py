@@ -33,18 +33,7 @@ FLOORS = (
         "models",
         "priors",
     },
-    # Other engines use the function dp_means.
-    {
-        "_edits",
-        "_exemplar",
-        "_graph",
-        "_mcmc",
-        "_path",
-        "_search",
-        "_spectral",
-        "_tree",
-        "dp_means",
-    },
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
     {
         "affinity_propagation",
         "baselines",
@@ -52,6 +41,7 @@ FLOORS = (
         "biclustering",
         "crosscat",
         "divisive",
+        "dp_means",
         "dp_mixture",
         "graph_dp_means",
         "hdp_means",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless._edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
 from countless._labels import look_up
 from countless._path.micro import assign_to

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from countless._data import Rows
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless._labels import look_up, number_by_appearance
 from countless._path.farthest import farthest_first_penalty
 from countless._path.levels import (

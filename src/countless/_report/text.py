@@ -27,10 +27,10 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
     >>> from rich.console import Console
     >>> report = ColumnReport("age", "numeric", 0, None, True, "standardised")
     >>> Console(width=60).print(columns_view([report]))
-     column   kind      gaps   what was done
-     age      numeric      0   standardised
+     column   kind      missing   what was done
+     age      numeric         0   standardised
     """
-    grid = _grid("column", "kind", "gaps", "what was done")
+    grid = _grid("column", "kind", "missing", "what was done")
     grid.columns[2].justify = "right"
     lines = [[column] for column in columns]
     if len(columns) > FEW_COLUMNS:
@@ -45,7 +45,7 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
         if kind == "categorical":
             kind = f"categorical ({column.n_distinct})"
         style = "" if column.used else "dim"
-        cells = (name, kind, str(column.n_gaps), column.done)
+        cells = (name, kind, str(column.n_missing), column.done)
         grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
     shown = sum(map(len, lines[:MOST_LINES]))
     return _with_rest(grid, len(columns) - shown, "columns")
@@ -145,9 +145,9 @@ def _cluster_name(label: int, names: Mapping[int, str]) -> str:
 
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
-    typical = typical or "(gap)"
+    typical = typical or "(missing)"
     if trait.level is None:
-        if len(typical) > LONGEST_NUMBER and typical != "(gap)":
+        if len(typical) > LONGEST_NUMBER and typical != "(missing)":
             typical = f"{float(typical):.6g}"
         deviation = (trait.inside - trait.outside) / trait.difference
         here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))

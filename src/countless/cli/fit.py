@@ -58,8 +58,8 @@ _OF_DP_MEANS = (
     type=click.Choice(["mixed", "hamming", "euclidean", "sqeuclidean", "cityblock", "correlation"]),
     metavar="NAME",
     help="For methods that take pairs of rows: how different two rows are. mixed takes columns of "
-    "any kind as they are and leaves gaps out; also hamming, euclidean, sqeuclidean, cityblock, "
-    "correlation.",
+    "any kind as they are and ignores missing values; also hamming, euclidean, sqeuclidean, "
+    "cityblock, correlation.",
 )
 @mixture_options
 @click.option(
@@ -130,8 +130,8 @@ def fit(data: str, **options: Any) -> None:
     rows that keep coming are a --stream.
 
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
-    model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
-    empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+    model.zip and run.json. Rows are counted from 1, without the header. A value is missing when its
+    cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
 
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
@@ -166,7 +166,7 @@ def fit(data: str, **options: Any) -> None:
     if far and method not in OUT_OF_CORE:
         raise InputError(f"{far} works with {', '.join(OUT_OF_CORE)}, not with {method}")
     if options["stream"] and (far or options["checkpoint"]):
-        raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
+        raise InputError(f"--stream cannot be combined with {far or '--checkpoint'}")
     if options["block_rows"] and not options["stream"]:
         raise InputError("--block-rows is for --stream")
     parameters = mixture_parameters(method, METHODS[method].parameters(), options, parameters)
