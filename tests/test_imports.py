@@ -25,6 +25,7 @@ FLOORS = (
         "_npy",
         "_numbers",
         "_parameters",
+        "_show",
         "_threads",
         "datasets",
         "dissimilarity",
