@@ -34,7 +34,7 @@ def with_gaps(random, X):
 
 
 def mixed(random):
-    a, b = blobs(random, 150, 4), random.integers(3, size=150)
+    a, b = blobs(random, 90, 4), random.integers(3, size=90)
     color = np.array(["red", "green", "blue"])[b]
     visits = random.poisson(1 + 4 * b)
     frame = pd.DataFrame({"x": a[:, 0], "y": a[:, 1], "color": color, "visits": visits})
@@ -193,7 +193,7 @@ def npy(X):
     return "rows.npy"
 
 
-# Each takes an array to the same rows elsewhere.
+# Each takes an array to the same rows elsewhere; `DPMeans` is fitted in all of them.
 BACKENDS: dict[str, Callable] = {
     "memory": lambda X: X,
     "memmap": lambda X: np.load(npy(X), mmap_mode="r"),
@@ -201,12 +201,11 @@ BACKENDS: dict[str, Callable] = {
     "parquet": parquet,
     "dask": lambda X: da.from_array(X, chunks=(150, X.shape[1])),
 }
-BACKEND_TABLES = "long", "integers", "float32"
-BACKEND_SETTINGS = {
-    "auto": {},
-    "algorithm-1": {"penalty": 12.0, "refine": False},
-    "two-threads": {"penalty": 30.0, "n_jobs": 2},
-}
+BACKEND_FITS: list[tuple[dict, str]] = [
+    ({}, "long"),
+    ({"penalty": 12.0, "refine": False}, "long integers float32"),
+    ({"penalty": 12.0, "refine": False, "n_jobs": 2}, "integers float32"),
+]
 
 # Each starts in a folder of files, and may be several commands; OUT is a folder of its own.
 COMMANDS = [

@@ -32,8 +32,7 @@ from threadpoolctl import threadpool_limits
 
 import countless
 from answer_cases import (
-    BACKEND_SETTINGS,
-    BACKEND_TABLES,
+    BACKEND_FITS,
     BACKENDS,
     COMMANDS,
     ESTIMATORS,
@@ -102,10 +101,11 @@ def fit(name: str, parameters: dict, data: str, seed: int) -> dict:
     return found
 
 
-def fit_backend(data: str, setting: str, backend: str) -> dict:
+def fit_backend(backend: str, parameters: dict, data: str) -> dict:
+    """Fit DP-means to rows in a backend."""
     rows = BACKENDS[backend](table(data, 0)[0])
     with Client(processes=False, dashboard_address=":0") if backend == "dask" else nullcontext():
-        return facts(countless.DPMeans(**BACKEND_SETTINGS[setting]).fit(rows))
+        return facts(countless.DPMeans(**parameters).fit(rows))
 
 
 def call(name: str, seed: int) -> dict:
@@ -148,17 +148,22 @@ def _printed(value, path: str = "") -> Iterator[tuple]:
         yield path, value
 
 
+def told(name: str, parameters: dict) -> str:
+    return f"{name}({', '.join(f'{key}={value}' for key, value in parameters.items())})"
+
+
 def cases() -> Iterator[tuple]:
     """Yield the name of each case, the function that computes its facts, and its arguments."""
     for name, fits in ESTIMATORS.items():
-        for (parameters, tables), seed in product(fits, SEEDS):
-            given = ", ".join(f"{key}={value}" for key, value in parameters.items())
+        for (given, tables), seed in product(fits, SEEDS):
             for data in tables.split():
-                yield f"{name}({given}) on {data} {seed}", fit, name, parameters, data, seed
+                yield f"{told(name, given)} on {data} {seed}", fit, name, given, data, seed
     for name, seed in product(FUNCTIONS, SEEDS):
         yield f"{name} {seed}", call, name, seed
-    for data, setting, backend in product(BACKEND_TABLES, BACKEND_SETTINGS, BACKENDS):
-        yield f"DPMeans {setting} on {data} in {backend}", fit_backend, data, setting, backend
+    for (given, tables), backend in product(BACKEND_FITS, BACKENDS):
+        for data in tables.split():
+            title = f"{told('DPMeans', given)} on {data} in {backend}"
+            yield title, fit_backend, backend, given, data
     for number, command in enumerate(COMMANDS):
         yield f"command {command}", run, command, f"out{number}"
 
