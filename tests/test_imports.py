@@ -33,7 +33,7 @@ FLOORS = (
         "models",
         "priors",
     },
-    {"_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
     {
         "affinity_propagation",
         "baselines",
@@ -51,7 +51,7 @@ FLOORS = (
         "spectral_dp_means",
         "stability",
     },
-    {"_auto", "auto"},
+    {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )
