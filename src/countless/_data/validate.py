@@ -134,7 +134,8 @@ def examine_block(block: Block, state, message) -> BlockStatistics:
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return BlockStatistics(
         low, high, float(largest), first_bad, n_bad, domain_error,
-        int(np.count_nonzero(block.weight)), float(block.weight.max(initial=0.0)), float(largest_cost), sample,
+        int(np.count_nonzero(block.weight)), float(block.weight.max(initial=0.0)),
+        float(largest_cost), sample,
     )  # fmt: skip
 
 

@@ -58,9 +58,9 @@ def filter_rows(
     (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
     t]`` when these were listed, and no two have approached each other since by more than
     ``approached[c]``; the last column covers every center that is not listed. With ``local`` only
-    listed centers are compared and bounded, and the bounds do not cover those listed as ``~c``. A listed
-    center is compared unless the bounds make its squared distance ``slack`` times that of the
-    nearest: comparing more centers than necessary tightens the bounds.
+    listed centers are compared and bounded, and the bounds do not cover those listed as ``~c``. A
+    listed center is compared unless the bounds make its squared distance ``slack`` times that of
+    the nearest: comparing more centers than necessary tightens the bounds.
 
     Returns the number of divergences computed, here and for rows that must be compared with all
     centers and have no label. labels, upper, lower, status are # OUT.
