@@ -50,7 +50,7 @@ def pytest_runtest_protocol(item):
 
 # Two processes begin with a half of the tests each. With those of component models in one half they
 # seldom wait for the same kernel to be compiled.
-OF_MODELS = ("bayes", "contracts", "models", "priors", "tree")
+OF_MODELS = ("contracts", "mcmc", "models", "priors", "tree")
 
 
 def pytest_collection_modifyitems(items):

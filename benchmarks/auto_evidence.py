@@ -3,7 +3,7 @@
     python benchmarks/auto_evidence.py                 # 675 sets to fit, 225 others to check
     python benchmarks/auto_evidence.py --sets 100 --check 50
 
-Prints the constants of src/countless/auto/choice.py, and on the sets that took no part: the mean
+Prints the constants of src/countless/_auto/choice.py, and on the sets that took no part: the mean
 adjusted mutual information (of the choice, and of the best candidate of each set), how often k is
 right, and how often it is by confidence. To be run again when a candidate has changed.
 """
@@ -22,9 +22,9 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
-from countless.auto import choice
-from countless.auto.candidates import FAMILIES, fit_candidates
-from countless.auto.merged import leading_components, neighbor_links
+from countless._auto import choice
+from countless._auto.candidates import FAMILIES, fit_candidates
+from countless._auto.merged import leading_components, neighbor_links
 from generated import draw_problem
 
 NAMES = (*choice.Measurements._fields, *FAMILIES)
@@ -178,7 +178,7 @@ def report(what: str, problems: list[Problem]) -> None:
 
 
 def choose_constants(problems: list[Problem]) -> None:
-    """Set the constants of `countless.auto.choice`, and print them."""
+    """Set the constants of `countless._auto.choice`, and print them."""
     choice.LEAST_SIGNIFICANCE = least_significance(problems)
     weights = [round(float(weight), 2) for weight in fit_weights(problems)]
     own = dict(zip(choice.Measurements._fields, weights, strict=False))

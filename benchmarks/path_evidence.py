@@ -3,11 +3,11 @@
     python benchmarks/path_evidence.py                 # 500 sets to fit, 100 others to check
     python benchmarks/path_evidence.py --trees --sets 110
 
-Prints the constants of `Weights` in src/countless/hard/penalty.py, and on the sets that took no
+Prints the constants of `Weights` in src/countless/_path/penalty.py, and on the sets that took no
 part: the mean adjusted mutual information, how often k is right, and how often it is by confidence.
 Sets of curves and other shapes, whose clusters DP-means cannot find, take part in the calibration
 of the confidence alone. With ``--trees`` the weights stay, and the confidence of cuts of trees
-(src/countless/tree/gap.py) is calibrated, over five methods together.
+(src/countless/_tree/gap.py) is calibrated, over five methods together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
 from countless import DivisiveClustering, LinkageClustering, penalty_path
-from countless.hard.penalty import Weights, measure
+from countless._path.penalty import Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = 4  # the others of `Weights` are those of the confidence

@@ -12,8 +12,8 @@ import countless
 from countless.cli import main
 from countless.cli.progress import follow
 from countless.cli.registry import ESTIMATORS, METHODS
-from countless.hard.dp_means import DPMeans
-from countless.io.model_file import load_model
+from countless.dp_means import DPMeans
+from countless.serialize.model_file import load_model
 
 FILES = ["labels.csv", "model.zip", "run.json"]
 
@@ -136,18 +136,18 @@ def test_identifier_names_rows_and_cannot_become_a_formula(run, tmp_path):
     assert lines[1][0] == "'=cmd|0"
 
 
-def test_gaps(run, flowers, tmp_path):
+def test_missing_values(run, flowers, tmp_path):
     text = flowers.read_text().replace("flower 4,", "flower 4,NA,1,red,g0\nflower 4b,")
     flowers.write_text(text)
     command = ("fit", flowers, "--exclude", "group")
     result = run(*command, code=2)
-    assert "column 'length' has 1 gap, the first in row 4; say --gaps" in result.stderr
+    assert "column 'length' has 1 missing value, the first in row 4; say --missing" in result.stderr
     assert list(tmp_path.iterdir()) == [flowers]
-    result = run(*command, "--gaps", "drop", "--out", "d")
-    assert "left out: 1 row with gaps; used: 90" in result.stdout
+    result = run(*command, "--missing", "drop", "--out", "d")
+    assert "left out: 1 row with missing values; used: 90" in result.stdout
     assert read_labels(tmp_path / "d" / "labels.csv")[4] == ["4", ""]
-    result = run(*command, "--gaps", "impute", "--out", "i")
-    assert "standardised; gaps filled with" in result.stdout
+    result = run(*command, "--missing", "impute", "--out", "i")
+    assert "standardised; missing values filled with" in result.stdout
     assert read_labels(tmp_path / "i" / "labels.csv")[4][1] != ""
 
 
@@ -264,8 +264,8 @@ def test_predict_finds_columns_by_name(run, flowers, tmp_path):
     result = run("predict", "o/model.zip", new, code=2)
     assert result.stderr == "error: new.csv lacks column 'width'\n"
     new.write_text("colour,length,width\nblue,4,\nred,1,50\n")
-    assert "'width' has 1 gap" in run("predict", "o/model.zip", new, code=2).stderr
-    assert run("predict", "o/model.zip", new, "--gaps", "drop").stdout == "row,label\n1,\n2,0\n"
+    assert "'width' has 1 missing value" in run("predict", "o/model.zip", new, code=2).stderr
+    assert run("predict", "o/model.zip", new, "--missing", "drop").stdout == "row,label\n1,\n2,0\n"
 
 
 def test_path_shows_plateaus(run, flowers, tmp_path):
@@ -404,7 +404,7 @@ def test_interrupt_exits_130_and_leaves_nothing(run, flowers, tmp_path, monkeypa
     ("command", "step"),
     [
         ("fit", "countless.cli.data.summarize_clusters"),
-        ("path", "countless.hard.penalty.penalty_path"),
+        ("path", "countless._path.penalty.penalty_path"),
         ("predict", "countless.DPMeans.predict"),
     ],
 )
@@ -437,7 +437,7 @@ def test_errors_of_the_program_keep_their_traceback(run, flowers, monkeypatch):
 
 def test_missing_extras_are_named(run, flowers, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "countless.io.arrow", raising=False)
+    monkeypatch.delitem(sys.modules, "countless._data.arrow", raising=False)
     result = run("fit", flowers, code=2)
     assert "reading text tables needs pyarrow: pip install 'countless[table]'" in result.stderr
 

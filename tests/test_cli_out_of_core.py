@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from countless._data.sources import open_source
 from countless.cli import main
-from countless.io.model_file import load_model
-from countless.io.sources import open_source
+from countless.serialize.model_file import load_model
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -41,8 +41,8 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Read few rows at a time, so that a table of some hundred rows comes in blocks."""
-    monkeypatch.setattr("countless.io.sources.BATCH_ROWS", 64)
-    monkeypatch.setattr("countless.io.sources.PART_VALUES", 400)
+    monkeypatch.setattr("countless._data.sources.BATCH_ROWS", 64)
+    monkeypatch.setattr("countless._data.sources.PART_VALUES", 400)
     monkeypatch.setattr("countless.cli.out_of_core.BATCH_ROWS", 50)
 
 
@@ -132,19 +132,21 @@ def test_columns_are_chosen_weighted_named_and_left_out(run, tmp_path):
     assert "=row" in shown  # the typical rows are named
 
 
-def test_rows_with_gaps_can_be_left_out(run, tmp_path):
+def test_rows_with_missing_values_can_be_left_out(run, tmp_path):
     X = rows()
     X[[3, 130, 131], [0, 1, 2]] = np.nan
     X[192:256] = np.nan  # a whole batch
     pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), tmp_path / "t.parquet")
     refused = run("fit", "t.parquet", "--out-of-core", code=2).stderr
-    assert "column 'length' has 65 gaps, the first in row 4" in refused
-    assert "say --gaps drop" in refused
-    assert "impute" in run("fit", "t.parquet", "--out-of-core", "--gaps", "impute", code=2).stderr
+    assert "column 'length' has 65 missing values, the first in row 4" in refused
+    assert "say --missing drop" in refused
+    assert (
+        "impute" in run("fit", "t.parquet", "--out-of-core", "--missing", "impute", code=2).stderr
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
-    shown = run("fit", "t.parquet", "--out-of-core", "--gaps", "drop", "--out", "far").stdout
-    assert "left out: 67 rows with gaps; used: 434" in shown
-    run("fit", "t.parquet", "--gaps", "drop", "--out", "near")
+    shown = run("fit", "t.parquet", "--out-of-core", "--missing", "drop", "--out", "far").stdout
+    assert "left out: 67 rows with missing values; used: 434" in shown
+    run("fit", "t.parquet", "--missing", "drop", "--out", "near")
     near, far = tmp_path / "near" / "labels.csv", tmp_path / "far" / "labels.csv"
     assert far.read_text() == near.read_text()
     predicted = run("predict", "far/model.zip", "t.parquet", "--out-of-core").stdout
@@ -286,7 +288,7 @@ def test_dask_that_is_missing_or_not_there_is_said(run, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_run_goes_on_from_its_checkpoint(run, tmp_path, monkeypatch):
-    from countless.hard import checkpoint
+    from countless._search import checkpoint
 
     rng = np.random.default_rng(8)
     np.save(tmp_path / "t.npy", rng.uniform(size=(3000, 2)))
@@ -320,8 +322,8 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(run, tmp_path, monkeypat
 
 
 def test_the_checkpoint_stays_until_results_are_written(run, tmp_path, monkeypatch):
-    from countless.hard import checkpoint
-    from countless.io.errors import InputError
+    from countless._errors import InputError
+    from countless._search import checkpoint
 
     np.save(tmp_path / "t.npy", np.random.default_rng(8).uniform(size=(3000, 2)))
     command = ("fit", "t.npy", "--penalty", "0.4", "--checkpoint", "c.zip", "--out", "o")
@@ -371,8 +373,8 @@ def test_a_local_cluster_of_processes(run, tmp_path):
 
 
 def test_wide_rows_are_read_fewer_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("countless.io.sources.BATCH_VALUES", 90)
-    monkeypatch.setattr("countless.io.sources.BATCH_BYTES", 500)
+    monkeypatch.setattr("countless._data.sources.BATCH_VALUES", 90)
+    monkeypatch.setattr("countless._data.sources.BATCH_BYTES", 500)
     write_tables(tmp_path)
     for name, most in (("t.npy", 30), ("t.parquet", 30), ("t.csv", 9)):
         sizes = [table.n_rows for _, table in open_source(str(tmp_path / name)).tables()]

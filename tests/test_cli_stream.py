@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from countless._data.read import TextStyle
+from countless._data.sources import text_tables
 from countless.cli import main
 from countless.cli.progress import passes_left
-from countless.io.model_file import load_model
-from countless.io.read import TextStyle
-from countless.io.sources import text_tables
+from countless.serialize.model_file import load_model
 
 pytest.importorskip("pyarrow")
 
@@ -111,9 +111,9 @@ def test_categories_ids_and_weights_in_a_stream(stream, tmp_path):
     assert found[401][1] == found[1][1]
 
 
-def test_gaps_are_left_out_of_a_stream(stream, tmp_path):
+def test_missing_values_are_left_out_of_a_stream(stream, tmp_path):
     text = "x,y,kind\n" + lines(0, 300) + ",1,a\n" * 150 + lines(300, 400)
-    stream(text, "--block-rows", 150, "--columns", "x,y", "--gaps", "drop")
+    stream(text, "--block-rows", 150, "--columns", "x,y", "--missing", "drop")
     found = labels_of(tmp_path / "o")
     assert [line[1] for line in found[301:451]] == [""] * 150
     assert all(line[1] for line in found[1:301] + found[451:])
@@ -137,7 +137,7 @@ def test_a_bad_row_ends_the_stream_and_keeps_what_came_before(stream, tmp_path):
         ("x\n" + "1\n2\n" * 9, ["--method", "k-means"], "k-means takes no stream"),
         ("x\n" + "1\n2\n" * 9, ["--compare", "x"], "--compare needs all rows at once"),
         ("x\n" + "1\n2\n" * 9, ["--plot"], "--plot needs all rows at once"),
-        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--stream cannot be had with --out-of-core"),
+        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--stream cannot be combined with --out-of-core"),
         ("x\n" + "1\n2\n" * 9, ["--format", "npy"], "--stream reads CSV or TSV"),
     ],
 )
@@ -213,7 +213,7 @@ def test_records_are_cut_where_they_end_however_the_pieces_fall():
 
 
 def test_a_line_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr("countless.io.sources.LONGEST_RECORD", 1000)
+    monkeypatch.setattr("countless._data.sources.LONGEST_RECORD", 1000)
     tables = text_tables([b"a\n", *[b"x" * 400] * 9], "t", "csv", TextStyle(), 2)
     with pytest.raises(ValueError, match="line 2 does not end"):
         list(tables)

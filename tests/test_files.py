@@ -9,8 +9,8 @@ from contextlib import nullcontext
 import pytest
 
 from countless import _files
-from countless.io.errors import InputError
-from countless.io.write import write_directory, write_file
+from countless._data.write import write_directory, write_file
+from countless._errors import InputError
 
 OLD = {"a": b"old a", "b": b"old b"}
 NEW = {"a": b"new a", "c": b"new c"}

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from sklearn.cluster import KMeans
 
 from countless import DPMeans
+from countless._errors import InputError
+from countless._search import checkpoint as checkpoint_module
 from countless.cli import main
-from countless.hard import checkpoint as checkpoint_module
-from countless.io.errors import InputError
-from countless.io.model_file import load_model, save_model
+from countless.serialize.model_file import load_model, save_model
 
 RNG = np.random.default_rng(0)
 X = 2 * RNG.normal(size=(40, 3))[RNG.integers(40, size=6000)] + RNG.normal(size=(6000, 3))

@@ -16,23 +16,43 @@ PACKAGE = Path(countless.__file__).parent
 FLOORS = (
     {"kernels"},
     {
-        "models",
-        "priors",
-        "rows",
-        "dissimilarity",
-        "datasets",
-        "metrics",
         "_compat",
+        "_data",
+        "_errors",
         "_files",
         "_labels",
         "_memory",
         "_npy",
         "_numbers",
+        "_parameters",
         "_threads",
+        "datasets",
+        "dissimilarity",
+        "divergences",
+        "metrics",
+        "models",
+        "priors",
     },
-    {"hard", "exemplar", "bayes", "tree", "baselines", "confidence"},
-    {"auto"},
-    {"io", "report", "plot", "image"},
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
+    {
+        "affinity_propagation",
+        "baselines",
+        "bhc",
+        "biclustering",
+        "crosscat",
+        "divisive",
+        "dp_means",
+        "dp_mixture",
+        "graph_dp_means",
+        "hdp_means",
+        "hdp_mixture",
+        "kernel_dp_means",
+        "kernel_hdp_means",
+        "spectral_dp_means",
+        "stability",
+    },
+    {"_auto", "auto", "edited_clustering"},
+    {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )
 FLOOR = {part: level for level, parts in enumerate(FLOORS) for part in parts}
@@ -143,10 +163,10 @@ def test_relative_imports_are_resolved(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     (tmp_path / "kernels").mkdir()
     module = tmp_path / "kernels" / "ward.py"
-    module.write_text("from ..hard import dp_means\nfrom . import rows\nimport sklearn._loss\n")
+    module.write_text("from .. import dp_means\nfrom . import rows\nimport sklearn._loss\n")
     assert imported(module) == [
-        "countless.hard.dp_means",
+        "countless.dp_means",
         "countless.kernels.rows",
         "sklearn._loss",
     ]
-    assert parts_used(module) == {"hard", "kernels"}
+    assert parts_used(module) == {"dp_means", "kernels"}

@@ -24,7 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 from worker import _forget_peak, _memory
 
 from countless import CrossCat, DPMeans, DPMixture, SpectralDPMeans, farthest_first_penalty
-from countless.io.model_file import load_model, model_bytes
+from countless.serialize.model_file import load_model, model_bytes
 
 N_COLUMNS, N_CLUSTERS = 8, 50
 WRITE_ROWS = 2**18
@@ -274,7 +274,7 @@ def altered_file(content, chance):
 
 def saved_checkpoint(X, penalty, path):
     """Return the bytes of a checkpoint of a run that was stopped."""
-    from countless.hard import checkpoint as module
+    from countless._search import checkpoint as module
 
     save = module.Checkpoint.save
 

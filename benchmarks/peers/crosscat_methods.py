@@ -37,7 +37,7 @@ def fit(job, cells, kinds):
 
 def timed_sweeps():
     """Have chains note the CPU seconds of each sweep; return where."""
-    from countless.bayes.crosscat.chain import CrossCatChain
+    from countless._mcmc.crosscat.chain import CrossCatChain
 
     seconds, sweep = [], CrossCatChain.sweep
 

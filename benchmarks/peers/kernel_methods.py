@@ -5,7 +5,7 @@ from sklearn.kernel_approximation import Nystroem
 from worker import Outcome, serve
 
 from countless import DPMeans, KernelDPMeans
-from countless.hard.kernel.matrix import scale_of
+from countless._search.kernel.matrix import scale_of
 
 
 def fit(X, threads, method, n_clusters=None, n_components=None, kernel="rbf"):

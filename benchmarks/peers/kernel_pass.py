@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.datasets import make_blobs
 from worker import _forget_peak, _memory
 
+from countless._search.kernel.clusters import KernelClusters, KernelTable, Prices
+from countless._search.kernel.matrix import KernelFunction, check_precomputed, scale_of
 from countless._threads import open_threads
-from countless.hard.kernel.clusters import KernelClusters, KernelTable, Prices
-from countless.hard.kernel.dp import kernel_dp_means
-from countless.hard.kernel.matrix import KernelFunction, check_precomputed, scale_of
+from countless.kernel_dp_means import kernel_dp_means
 
 
 def best_of(repeat, function):

@@ -17,7 +17,7 @@ def of_countless(X, threads, settings, seed=0):
 
 
 def describe(posterior):
-    from countless.bayes.point_estimate import point_estimate
+    from countless._mcmc.point_estimate import point_estimate
 
     start = time.perf_counter()
     posterior.point_estimate(random_state=0)

@@ -4,24 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from countless.auto.estimator import AutoClustering
-    from countless.bayes.bicluster.estimator import DPBiclustering
-    from countless.bayes.crosscat.estimator import CrossCat
-    from countless.bayes.hdp import HDPMixture
-    from countless.bayes.mixture import DPMixture
-    from countless.confidence import bootstrap
-    from countless.exemplar.estimator import AffinityPropagation
-    from countless.hard.dp_means import DPMeans
-    from countless.hard.graph.estimator import GraphDPMeans
-    from countless.hard.hdp.estimator import HDPMeans, hdp_penalties
-    from countless.hard.kernel.dp import KernelDPMeans
-    from countless.hard.kernel.hdp import KernelHDPMeans
-    from countless.hard.penalty import farthest_first_penalty, penalty_path
-    from countless.hard.spectral.estimator import SpectralDPMeans
-    from countless.io.model_file import load_model, save_model
-    from countless.tree.bhc import BayesianHierarchicalClustering
-    from countless.tree.divisive import DivisiveClustering, LinkageClustering
-    from countless.tree.gap import cut_gap
+    from countless._path.penalty import farthest_first_penalty, penalty_path
+    from countless._report.page import report
+    from countless._tree.gap import cut_gap
+    from countless.affinity_propagation import AffinityPropagation
+    from countless.auto import AutoClustering
+    from countless.bhc import BayesianHierarchicalClustering
+    from countless.biclustering import DPBiclustering
+    from countless.crosscat import CrossCat
+    from countless.divisive import DivisiveClustering, LinkageClustering
+    from countless.dp_means import DPMeans
+    from countless.dp_mixture import DPMixture
+    from countless.edited_clustering import EditedClustering, apply_edits
+    from countless.graph_dp_means import GraphDPMeans
+    from countless.hdp_means import HDPMeans, hdp_penalties
+    from countless.hdp_mixture import HDPMixture
+    from countless.kernel_dp_means import KernelDPMeans
+    from countless.kernel_hdp_means import KernelHDPMeans
+    from countless.serialize.model_file import load_model, save_model
+    from countless.spectral_dp_means import SpectralDPMeans
+    from countless.stability import bootstrap
 
 __version__ = "0.1.0.dev0"
 
@@ -34,6 +36,7 @@ __all__ = [
     "DPMeans",
     "DPMixture",
     "DivisiveClustering",
+    "EditedClustering",
     "GraphDPMeans",
     "HDPMeans",
     "HDPMixture",
@@ -42,39 +45,44 @@ __all__ = [
     "LinkageClustering",
     "SpectralDPMeans",
     "__version__",
+    "apply_edits",
     "bootstrap",
     "cut_gap",
     "farthest_first_penalty",
     "hdp_penalties",
     "load_model",
     "penalty_path",
+    "report",
     "save_model",
 ]
 
 # The module of each public name, which is imported when the name is first used.
 _MODULE = {
-    "AutoClustering": "countless.auto.estimator",
-    "CrossCat": "countless.bayes.crosscat.estimator",
-    "AffinityPropagation": "countless.exemplar.estimator",
-    "BayesianHierarchicalClustering": "countless.tree.bhc",
-    "DPBiclustering": "countless.bayes.bicluster.estimator",
-    "DPMeans": "countless.hard.dp_means",
-    "DPMixture": "countless.bayes.mixture",
-    "DivisiveClustering": "countless.tree.divisive",
-    "GraphDPMeans": "countless.hard.graph.estimator",
-    "HDPMeans": "countless.hard.hdp.estimator",
-    "HDPMixture": "countless.bayes.hdp",
-    "KernelDPMeans": "countless.hard.kernel.dp",
-    "KernelHDPMeans": "countless.hard.kernel.hdp",
-    "LinkageClustering": "countless.tree.divisive",
-    "SpectralDPMeans": "countless.hard.spectral.estimator",
-    "bootstrap": "countless.confidence",
-    "cut_gap": "countless.tree.gap",
-    "farthest_first_penalty": "countless.hard.penalty",
-    "hdp_penalties": "countless.hard.hdp.estimator",
-    "load_model": "countless.io.model_file",
-    "penalty_path": "countless.hard.penalty",
-    "save_model": "countless.io.model_file",
+    "AutoClustering": "countless.auto",
+    "CrossCat": "countless.crosscat",
+    "AffinityPropagation": "countless.affinity_propagation",
+    "BayesianHierarchicalClustering": "countless.bhc",
+    "DPBiclustering": "countless.biclustering",
+    "DPMeans": "countless.dp_means",
+    "DPMixture": "countless.dp_mixture",
+    "DivisiveClustering": "countless.divisive",
+    "EditedClustering": "countless.edited_clustering",
+    "GraphDPMeans": "countless.graph_dp_means",
+    "HDPMeans": "countless.hdp_means",
+    "HDPMixture": "countless.hdp_mixture",
+    "KernelDPMeans": "countless.kernel_dp_means",
+    "KernelHDPMeans": "countless.kernel_hdp_means",
+    "LinkageClustering": "countless.divisive",
+    "SpectralDPMeans": "countless.spectral_dp_means",
+    "apply_edits": "countless.edited_clustering",
+    "bootstrap": "countless.stability",
+    "cut_gap": "countless._tree.gap",
+    "farthest_first_penalty": "countless._path.penalty",
+    "hdp_penalties": "countless.hdp_means",
+    "load_model": "countless.serialize.model_file",
+    "penalty_path": "countless._path.penalty",
+    "report": "countless._report.page",
+    "save_model": "countless.serialize.model_file",
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_circles
 from sklearn.neighbors import kneighbors_graph
 
-from countless.auto.choice import (
+from countless._auto.choice import (
     LEAST_SIGNIFICANCE,
     WEIGHTS,
     Comparison,

@@ -9,8 +9,8 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from countless import AutoClustering, DPMeans
-from countless.auto.merged import MergedMixture
-from countless.io.model_file import load_model, save_model
+from countless._auto.merged import MergedMixture
+from countless.serialize.model_file import load_model, save_model
 
 
 class Failing(ClusterMixin, BaseEstimator):

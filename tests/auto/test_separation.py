@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import kneighbors_graph
 
-from countless.auto.choice import LEAST_SIGNIFICANCE
-from countless.auto.separation import Separation, separation, valley
+from countless._auto.choice import LEAST_SIGNIFICANCE
+from countless._auto.separation import Separation, separation, valley
 
 
 def links_of(X):

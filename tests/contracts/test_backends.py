@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from countless import DPMeans, farthest_first_penalty, penalty_path
-from countless.rows import backend
+from countless._data import backend
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -157,7 +157,7 @@ def at(request, tmp_path, monkeypatch):
         def ask(case: "Case", where: Home) -> dict[str, Any]:
             monkeypatch.setattr(backend, "LARGEST_BLOCK", where.block_rows)
             if where.cluster is not None:
-                monkeypatch.setattr("countless.rows.cluster.FEWEST_VALUES", where.chunk_values)
+                monkeypatch.setattr("countless._data.dask.FEWEST_VALUES", where.chunk_values)
                 cluster = request.getfixturevalue(where.cluster)
                 stack.enter_context(distributed.Client(cluster))
             rows = where.place(table(case.rows), tmp_path)

@@ -121,7 +121,7 @@ REASONS = "scale X|scale it|scale them|scale the columns|too few rows|beyond 1e|
 @pytest.fixture(autouse=True)
 def few_random_graphs(monkeypatch):
     """Choose penalties of graphs beside few random ones: these clusters stand out anyway."""
-    monkeypatch.setattr("countless.hard.graph.chance.N_RANDOM_OF_FEW", 8)
+    monkeypatch.setattr("countless._graph.null_reference.N_RANDOM_OF_FEW", 8)
 
 
 def fit_in_time(estimator, X):

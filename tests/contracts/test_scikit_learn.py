@@ -50,7 +50,7 @@ EXPECTED_FAILURES = {
 @pytest.fixture(autouse=True)
 def few_random_graphs(monkeypatch):
     """Choose penalties of graphs beside few random ones: the contract does not ask how well."""
-    monkeypatch.setattr("countless.hard.graph.chance.N_RANDOM_OF_FEW", 8)
+    monkeypatch.setattr("countless._graph.null_reference.N_RANDOM_OF_FEW", 8)
 
 
 @parametrize_with_checks(

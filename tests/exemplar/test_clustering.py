@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from countless._exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
+from countless._exemplar.local_search import search, swap
+from countless._exemplar.max_product import max_product
+from countless._exemplar.merge import join_clusters
+from countless._exemplar.similarity import full_edges, sparse_edges
+from countless._exemplar.weights import weights_of
 from countless._labels import number_by_appearance
 from countless._threads import open_threads
-from countless.exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
-from countless.exemplar.max_product import max_product
-from countless.exemplar.merge import join_clusters
-from countless.exemplar.polish import search, swap
-from countless.exemplar.similarity import full_edges, sparse_edges
-from countless.exemplar.weights import weights_of
 from countless.priors import (
     DirichletProcess,
     FiniteDirichlet,

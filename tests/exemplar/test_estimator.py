@@ -14,13 +14,13 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import kneighbors_graph
 
 from countless import AffinityPropagation
+from countless._exemplar.clustering import Problem
+from countless._exemplar.max_product import _Watch
+from countless._exemplar.similarity import full_edges
+from countless._exemplar.weights import weights_of
 from countless.datasets import sample_exemplar_model
-from countless.exemplar.clustering import Problem
-from countless.exemplar.max_product import _Watch
-from countless.exemplar.similarity import full_edges
-from countless.exemplar.weights import weights_of
-from countless.io.model_file import load_model, save_model
 from countless.priors import DirichletProcess, FiniteDirichlet, Gamma, SizePrior
+from countless.serialize.model_file import load_model, save_model
 
 
 def blobs(n=120, seed=0, **settings):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from countless._errors import InputError
 from countless.image import read_picture
 from countless.image.draw import draw_outlines
 from countless.image.picture import at_size, check_picture, png_bytes
-from countless.io.errors import InputError
 
 
 def test_grey_of_16_bits_keeps_its_levels(tmp_path):

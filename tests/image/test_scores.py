@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.io import savemat
 
+from countless._errors import InputError
 from countless.image import compare, read_truth
-from countless.io.errors import InputError
 
 SHAPE = (3, 4)
 maps = st.lists(st.integers(0, 3), min_size=12, max_size=12).map(lambda x: np.reshape(x, SHAPE))

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
 
-from countless.hard.penalty import penalty_path  # noqa: E402
+from countless._path.penalty import penalty_path  # noqa: E402
 from countless.plot import PenaltyPathDisplay  # noqa: E402
 
 

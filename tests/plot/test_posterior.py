@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from countless import DPMixture  # noqa: E402
-from countless.bayes.posterior import Posterior  # noqa: E402
+from countless._mcmc.posterior import Posterior  # noqa: E402
 from countless.plot import (  # noqa: E402
     ClusterCountDisplay,
     ComponentsDisplay,

@@ -10,8 +10,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
-from countless.confidence import Stability  # noqa: E402
 from countless.plot.stability import MOST_ROWS, StabilityDisplay  # noqa: E402
+from countless.stability import Stability  # noqa: E402
 
 
 @pytest.fixture(scope="module")

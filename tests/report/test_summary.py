@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from countless.io.prepare import Feature
-from countless.report.summary import summarize_clusters
+from countless._report.summary import summarize_clusters
+from countless.preprocess.prepare import Feature
 
 RNG = np.random.default_rng(3)
 LABELS = np.array([2, 0, 1, 0, 2, 2, -1, 1, 0, 0])
@@ -68,7 +68,7 @@ def test_constant_column_sets_nothing_apart():
 
 def test_blocks_change_nothing(monkeypatch):
     whole = summarize_clusters(X, LABELS, FEATURES)
-    monkeypatch.setattr("countless.report.summary._BLOCK", 3)
+    monkeypatch.setattr("countless._report.summary._BLOCK", 3)
     for one, other in zip(whole, summarize_clusters(X, LABELS, FEATURES), strict=True):
         assert one.typical == other.typical
         assert [t.difference for t in one.traits] == pytest.approx(

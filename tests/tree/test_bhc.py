@@ -13,14 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from countless import BayesianHierarchicalClustering
+from countless._tree import bhc_tree
+from countless._tree.bhc_learn import evidence_and_gradient, fit_tree
+from countless._tree.bhc_leaves import leaves_of
+from countless._tree.bhc_predict import log_densities, node_mixture
+from countless._tree.bhc_tree import cut, evaluate, grow_tree, heights, log_weights, node_weights
+from countless._tree.dendrogram import linkage_matrix, merge_order
 from countless.kernels.bhc import fill_pairs
+from countless.metrics import dendrogram_purity
 from countless.models import Bernoulli, Columns, DiagonalGaussian, Gaussian, Multinomial
-from countless.tree import bhc_tree
-from countless.tree.bhc_learn import evidence_and_gradient, fit_tree
-from countless.tree.bhc_leaves import leaves_of
-from countless.tree.bhc_predict import log_densities, node_mixture
-from countless.tree.bhc_tree import cut, evaluate, grow_tree, heights, log_weights, node_weights
-from countless.tree.dendrogram import dendrogram_purity, linkage_matrix, merge_order
 from plain import all_partitions
 
 RNG = np.random.default_rng(5)

@@ -6,9 +6,9 @@ from click.testing import CliRunner
 from sklearn.datasets import make_blobs
 
 from countless import BayesianHierarchicalClustering
+from countless._errors import ModelFileError
 from countless.cli import main
-from countless.io.errors import ModelFileError
-from countless.io.model_file import load_model, save_model
+from countless.serialize.model_file import load_model, save_model
 
 
 @pytest.fixture(scope="module")

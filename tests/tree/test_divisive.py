@@ -16,11 +16,11 @@ from sklearn.datasets import load_iris, load_wine, make_blobs, make_circles
 from sklearn.metrics import adjusted_rand_score
 
 from countless import DivisiveClustering, LinkageClustering
+from countless._tree import join
+from countless._tree.diana import diana
+from countless._tree.splits import linkage_of_splits
+from countless._tree.stop import spread_of_merges
 from countless.dissimilarity import dissimilarities
-from countless.tree import join
-from countless.tree.diana import diana
-from countless.tree.splits import linkage_of_splits
-from countless.tree.stop import spread_of_merges
 
 # order and height of cluster::diana 2.1.4; iris in whole millimetres, so that ties are exact.
 R_DIANA = Path(__file__).with_name("r_diana.csv")

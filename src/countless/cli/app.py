@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..io.errors import InputError
+from .._errors import InputError
 
 INTERRUPTED = 130
 
@@ -78,7 +78,7 @@ class Commands(click.Group):
 
 
 def _fail(message: str) -> None:
-    from ..report.plain import printable
+    from .._report.plain import printable
 
     click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     sys.exit(2)

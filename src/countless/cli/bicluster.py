@@ -16,8 +16,8 @@ def run_bicluster(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table, report the clusters of rows and columns, and write them."""
-    from ..io.model_file import model_bytes
-    from ..io.write import table_csv, write_directory
+    from .._data.write import table_csv, write_directory
+    from ..serialize.model_file import model_bytes
     from .console import to_json
     from .run import FILES, run_record
 
@@ -36,6 +36,11 @@ def run_bicluster(
     if request.plot:
         with screen.step("plot", "drawing the blocks"):
             files["blocks.png"] = _picture(estimator, mixed, ids)
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
@@ -46,7 +51,7 @@ def run_bicluster(
 
 def _check_one_kind(mixed: MixedTable) -> None:
     """Raise an error that names columns of different kinds, which cannot share a block model."""
-    from ..io.errors import InputError
+    from .._errors import InputError
 
     first: dict[bool, str] = {}
     for name, cells in zip(mixed.names, mixed.cells.cells, strict=True):
@@ -85,8 +90,8 @@ def _result(estimator: Any, columns: list[list[str]]) -> dict[str, Any]:
 
 def _show(screen: "Screen", result: dict[str, Any], rows: list[list[str]], method: str) -> None:
     """Print the number of clusters, its uncertainty, and their members."""
-    from ..io.table import counted
-    from ..report.plain import how_sure_of_draws
+    from .._data.table import counted
+    from .._report.plain import how_sure_of_draws
 
     found = counted(result["n_clusters"], "cluster")
     screen.show(f"{found} of rows and {result['n_column_clusters']} of columns, found by {method}")
@@ -100,8 +105,8 @@ def _grid(side: str, clusters: list[list[str]]) -> Any:
     """Return clusters with their members, the largest first."""
     from rich.table import Table as Grid
 
-    from ..io.table import listing
-    from ..report.plain import printable
+    from .._data.table import listing
+    from .._report.plain import printable
 
     grid = Grid(box=None, header_style="bold")
     grid.add_column("cluster", justify="right")

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from ..report.plain import printable
+from .._report.plain import printable
 from .mixture import in_option_terms
 
 # Warnings about code, not about data, that users cannot act on.

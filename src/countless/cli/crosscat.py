@@ -9,10 +9,10 @@ import click
 from .options import Command, data_choices, table_options, with_options
 
 if TYPE_CHECKING:
-    from ..bayes.crosscat.table import Table as CellTable
-    from ..io.columns import ColumnFacts
-    from ..io.prepare import Feature, Prepared
-    from ..io.table import Table
+    from .._data.columns import ColumnFacts
+    from .._data.table import Table
+    from .._mcmc.crosscat.table import Table as CellTable
+    from ..preprocess.prepare import Feature, Prepared
     from .console import Screen
     from .options import DataChoices
     from .run import Request
@@ -80,8 +80,8 @@ def crosscat_options(command: Command) -> Command:
 
 def read_mixed(choices: "DataChoices") -> MixedTable:
     """Read a table with its missing values; uninformative columns are left out."""
-    from ..io.columns import examine_columns
-    from ..io.table import Numbers
+    from .._data.columns import examine_columns
+    from .._data.table import Numbers
 
     table, roles = choices.read()
     facts = examine_columns(table, roles)
@@ -98,7 +98,7 @@ def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
     """Return some columns unprocessed; text columns have None for missing values."""
     import numpy as np
 
-    from ..bayes.crosscat.table import Table as CellTable
+    from .._mcmc.crosscat.table import Table as CellTable
 
     cells = []
     for name in names:
@@ -119,19 +119,19 @@ class ColumnsAsTheyAre(NamedTuple):
 
     def features(self) -> "list[Feature]":
         """Return the columns, for errors that name them."""
-        from ..io.prepare import Feature
+        from ..preprocess.prepare import Feature
 
         return [Feature(name, None, 0.0, 1.0) for name in self.names]
 
-    def apply(self, table: "Table", gaps: str | None) -> "Prepared":
+    def apply(self, table: "Table", missing: str | None) -> "Prepared":
         """Return the cells of all rows."""
         import numpy as np
 
-        from ..io.errors import InputError
-        from ..io.prepare import Prepared, check_columns
+        from .._errors import InputError
+        from ..preprocess.prepare import Prepared, check_columns
 
-        if gaps is not None:
-            raise InputError("this model takes gaps as they are; leave out --gaps")
+        if missing is not None:
+            raise InputError("this model takes missing values as they are; leave out --missing")
         check_columns(table, self.names)
         cells: Any = cells_of(table, self.names, self.words)
         return Prepared(cells, np.arange(table.n_rows), [])
@@ -139,11 +139,11 @@ class ColumnsAsTheyAre(NamedTuple):
 
 def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
     """Return an estimator's unprocessed columns, or None if it needs preprocessing."""
-    from ..bayes.bicluster.estimator import DPBiclustering
-    from ..bayes.crosscat.estimator import CrossCat
+    from ..biclustering import DPBiclustering
+    from ..crosscat import CrossCat
 
     if isinstance(estimator, CrossCat):
-        blocks = estimator.answers().model.blocks
+        blocks = estimator.predictive_state().model.blocks
         words = {j for block in blocks if block.levels is not None for j in block.columns}
     elif isinstance(estimator, DPBiclustering):
         levels = estimator.model_.blocks[0].levels
@@ -157,7 +157,7 @@ def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
 
 def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
     """Read the table of ``countless fit``, or reject an option that does not apply to it."""
-    from ..io.errors import InputError
+    from .._errors import InputError
 
     for option in ("weight", "compare", "group", "scale"):
         if getattr(choices, option) is not None:
@@ -168,9 +168,9 @@ def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> Mixed
 
 def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) -> None:
     """Fit an unprocessed table, with progress, and errors in terms of the table."""
-    from ..io.errors import InputError
-    from ..io.prepare import Feature
-    from ..io.table import counted
+    from .._data.table import counted
+    from .._errors import InputError
+    from ..preprocess.prepare import Feature
     from .data import in_table_terms
     from .progress import follow
 
@@ -193,12 +193,12 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) 
 
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
     """Read the table of a command and fit it according to its options."""
-    from ..bayes.crosscat.estimator import CrossCat
-    from ..io.columns import named_columns
+    from .._data.columns import named_columns
+    from ..crosscat import CrossCat
     from .console import Screen
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    choices = data_choices(data, {**options, "weight": None, "gaps": "error", "scale": None})
+    choices = data_choices(data, {**options, "weight": None, "missing": "error", "scale": None})
     with screen.step("read", f"reading {data}"):
         mixed = read_mixed(choices)
     counts = named_columns(mixed.table, options["count"])
@@ -215,7 +215,7 @@ def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable
 
 
 def _check_counts(mixed: MixedTable, counts: tuple[str, ...]) -> None:
-    from ..io.errors import InputError
+    from .._errors import InputError
 
     for name in counts:
         if name not in mixed.names:
@@ -241,8 +241,8 @@ def show_views(screen: "Screen", views: list[dict[str, Any]]) -> None:
     """List the views."""
     from rich.table import Table as Grid
 
-    from ..io.table import counted, listing
-    from ..report.plain import printable
+    from .._data.table import counted, listing
+    from .._report.plain import printable
 
     grid = Grid(box=None, header_style="bold")
     grid.add_column("view", justify="right")
@@ -260,9 +260,9 @@ def run_crosscat(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table for ``countless fit``, report its views, and write labels."""
-    from ..io.model_file import model_bytes
-    from ..io.table import counted
-    from ..io.write import table_csv, write_directory
+    from .._data.table import counted
+    from .._data.write import table_csv, write_directory
+    from ..serialize.model_file import model_bytes
     from .console import to_json
     from .run import FILES, run_record
 
@@ -274,6 +274,11 @@ def run_crosscat(
     columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
     files = {"labels.csv": table_csv(header, columns), "model.zip": model_bytes(estimator)}
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
@@ -285,7 +290,7 @@ def run_crosscat(
 
 def check_files(options: dict[str, Any], *names: str) -> list[Path | None]:
     """Return the files that options name, each checked before the computation."""
-    from ..io.write import check_free_file
+    from .._data.write import check_free_file
 
     paths = [options[name] for name in names]
     for path in paths:

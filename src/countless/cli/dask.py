@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..io.columns import Roles
-from ..io.errors import InputError
-from ..io.sources import Part, Source
-from ..io.survey import Look, Survey, prepared_part
-from ..report.summary import Visit
+from .._data.columns import Roles
+from .._data.sources import Part, Source
+from .._errors import InputError
+from .._report.summary import Visit
+from ..preprocess.statistics import Look, Survey, prepared_part
 from .out_of_core import FarData
 
 LOCAL = "local"

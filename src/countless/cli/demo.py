@@ -8,7 +8,7 @@ import click
 from .options import force_option, json_option, quiet_option, seed_option
 
 if TYPE_CHECKING:
-    from ..io.table import Table
+    from .._data.table import Table
 
 
 @click.command(short_help="Cluster a table of wines, and see what comes out.")
@@ -29,8 +29,8 @@ def demo(out: Path, seed: int, as_json: bool, quiet: bool, force: bool) -> None:
 
     The cultivars are kept aside and compared with the clusters afterwards.
     """
-    from ..io.columns import Roles
-    from ..io.write import check_free
+    from .._data.columns import Roles
+    from .._data.write import check_free
     from .console import Screen
     from .data import prepare_data
     from .registry import DEFAULT, make_estimator
@@ -41,7 +41,7 @@ def demo(out: Path, seed: int, as_json: bool, quiet: bool, force: bool) -> None:
     with screen.step("read", "reading the wine table"):
         table = _wine()
     roles = Roles(compare="cultivar")
-    data = prepare_data(screen, table, roles, gaps="error", scale=True, divergence="sqeuclidean")
+    data = prepare_data(screen, table, roles, missing="error", scale=True, divergence="sqeuclidean")
     estimator = make_estimator(DEFAULT, {}, seed=seed, jobs=None)
     arguments = {"out": str(out), "seed": seed, "force": force}
     run(screen, data, estimator, Request("demo", DEFAULT, arguments, seed, out, force, plot=True))
@@ -51,7 +51,7 @@ def _wine() -> "Table":
     import numpy as np
     from sklearn.datasets import load_wine
 
-    from ..io.table import Column, Numbers, Table, Words
+    from .._data.table import Column, Numbers, Table, Words
 
     wine = load_wine()
     columns: dict[str, Column] = {

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from rich.table import Table as Grid
 
-from ..io.errors import InputError
-from ..io.table import Table, Words, counted
-from ..io.write import labels_csv, write_directory
-from ..report.plain import how_sure, number, percent, printable
+from .._data.table import Table, Words, counted
+from .._data.write import labels_csv, write_directory
+from .._errors import InputError
+from .._report.plain import how_sure, number, percent, printable
 from .console import Screen, to_json
 from .options import DataChoices
 from .progress import follow
@@ -60,8 +60,8 @@ def read_edges(choices: DataChoices) -> Edges:
 def _full(table: Table, name: str) -> Words:
     """Return a text column without missing values."""
     column = table.words(name)
-    if column.gaps.any():
-        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.gaps)) + 1}")
+    if column.missing.any():
+        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.missing)) + 1}")
     return column
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ..io.columns import Roles
-    from ..io.read import TextStyle
-    from ..io.sources import Source
-    from ..io.table import Table
+    from .._data.columns import Roles
+    from .._data.read import TextStyle
+    from .._data.sources import Source
+    from .._data.table import Table
     from .console import Screen
     from .data import Data
     from .out_of_core import FarData
@@ -79,7 +79,7 @@ _COLUMNS = (
     click.option("--id", "id_", metavar="NAME", help="The column that names the rows."),
     click.option("--weight", metavar="NAME", help="The column that says how often a row counts."),
     click.option(
-        "--gaps",
+        "--missing",
         type=click.Choice(["error", "drop", "impute"]),
         default="error",
         show_default=True,
@@ -185,21 +185,21 @@ class Reading:
 
     def read(self, as_text: set[str]) -> "Table":
         """Read the table; the columns in ``as_text`` are text whatever they look like."""
-        from ..io.read import read_table
+        from .._data.read import read_table
 
         return read_table(self.source, format=self.format, style=self.style, as_text=as_text)
 
     @property
     def style(self) -> "TextStyle":
         """The format of a text table."""
-        from ..io.read import TextStyle
+        from .._data.read import TextStyle
 
         return TextStyle(self.delimiter, self.decimal, self.header)
 
     def open(self) -> "Source":
         """List the parts of a table that is read in blocks."""
-        from ..io.errors import InputError
-        from ..io.sources import open_source
+        from .._data.sources import open_source
+        from .._errors import InputError
 
         if self.source == "-":
             raise InputError("standard input can be read once only; say --stream, or name a file")
@@ -218,7 +218,7 @@ class DataChoices:
     weight: str | None
     compare: str | None
     group: str | None
-    gaps: str
+    missing: str
     scale: bool | None
 
     def read(self) -> "tuple[Table, Roles]":
@@ -233,7 +233,7 @@ class DataChoices:
 
     def roles(self, table: "Table") -> "Roles":
         """Resolve the given column names."""
-        from ..io.columns import Roles, named_columns
+        from .._data.columns import Roles, named_columns
 
         for name in (self.id, self.weight, self.compare, self.group):
             if name is not None:
@@ -258,7 +258,7 @@ def data_reading(data: str, options: dict[str, Any]) -> Reading:
 
 def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
     """Pop both groups of data options from a command's options."""
-    names = ("columns", "exclude", "categorical", "weight", "gaps", "scale")
+    names = ("columns", "exclude", "categorical", "weight", "missing", "scale")
     return DataChoices(
         data_reading(data, options),
         id=options.pop("id_"),
@@ -275,7 +275,7 @@ def open_data(
     """Read the data, or open them out of core, and report their preprocessing."""
     from contextlib import ExitStack
 
-    settings = {"gaps": choices.gaps, "scale": choices.scale, "divergence": divergence}
+    settings = {"missing": choices.missing, "scale": choices.scale, "divergence": divergence}
     if not (options["out_of_core"] or options["dask"]):
         from .data import prepare_data
 

@@ -29,9 +29,9 @@ def path(data: str, **options: Any) -> None:
     The wider the range of penalties that give the same number of clusters, compared with what data
     without structure shows, the clearer that number.
     """
-    from ..hard.penalty import penalty_path
-    from ..io.errors import InputError
-    from ..io.write import check_free_file, write_file
+    from .._data.write import check_free_file, write_file
+    from .._errors import InputError
+    from .._path.penalty import penalty_path
     from .console import Screen
     from .picture import need_matplotlib, path_picture
 
@@ -80,8 +80,8 @@ def _show(screen: Any, found: Any) -> None:
 
     from rich.table import Table as Grid
 
-    from ..io.table import counted
-    from ..report.plain import how_sure, number
+    from .._data.table import counted
+    from .._report.plain import how_sure, number
 
     grid = Grid(box=None, header_style="bold")
     for heading in ("clusters", "penalty from", "to", "width", "null width", "evidence"):

@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from ..io.errors import InputError
+from .._errors import InputError
 
 
 def need_matplotlib() -> None:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from .._errors import InputError
 from ..baselines import BASELINES, Method
-from ..io.errors import InputError
 
 ESTIMATORS: Mapping[str, Method] = {
     "affinity": Method(
         "affinity",
-        "countless.exemplar.estimator",
+        "countless.affinity_propagation",
         "AffinityPropagation",
         "as many exemplars among the rows as messages between them settle on",
         "preference",
@@ -21,29 +21,29 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "auto": Method(
         "auto",
-        "countless.auto.estimator",
+        "countless.auto",
         "AutoClustering",
         "the default: round, elliptical or connected clusters, whichever the data supports",
         "candidates",
     ),
     "bhc": Method(
         "bhc",
-        "countless.tree.bhc",
+        "countless.bhc",
         "BayesianHierarchicalClustering",
         "a tree of merges that are tests of one cluster against many, cut where they fail",
         "alpha",
     ),
     "bicluster": Method(
         "bicluster",
-        "countless.bayes.bicluster.estimator",
+        "countless.biclustering",
         "DPBiclustering",
-        "clusters of rows and of columns at once, whose blocks are alike; takes gaps",
+        "clusters of rows and of columns at once, whose blocks are alike; takes missing values",
         "model",
         takes="table",
     ),
     "bisecting": Method(
         "bisecting",
-        "countless.tree.divisive",
+        "countless.divisive",
         "DivisiveClustering",
         "k-means by splitting one cluster in two, again and again, as often as the data asks for",
         "max_diameter",
@@ -51,15 +51,15 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "crosscat": Method(
         "crosscat",
-        "countless.bayes.crosscat.estimator",
+        "countless.crosscat",
         "CrossCat",
-        "columns that belong together, and groups of rows for each set of them; takes gaps",
+        "columns that belong together, and groups of rows for each set; takes missing values",
         "models",
         takes="table",
     ),
     "diana": Method(
         "diana",
-        "countless.tree.divisive",
+        "countless.divisive",
         "DivisiveClustering",
         "a tree from the top: the rows least like the others leave, until a gap says stop",
         "max_diameter",
@@ -68,21 +68,21 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "dp-means": Method(
         "dp-means",
-        "countless.hard.dp_means",
+        "countless.dp_means",
         "DPMeans",
         "round clusters: as many centers as the data asks for, each at the price of the penalty",
         "penalty",
     ),
     "dp-mixture": Method(
         "dp-mixture",
-        "countless.bayes.mixture",
+        "countless.dp_mixture",
         "DPMixture",
         "clusters of a --model drawn from their posterior: how many there are, and how sure",
         "model",
     ),
     "graph-dp-means": Method(
         "graph-dp-means",
-        "countless.hard.graph.estimator",
+        "countless.graph_dp_means",
         "GraphDPMeans",
         "clusters of a graph's nodes with few links between them; reads an edge list",
         "penalty",
@@ -90,21 +90,21 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "hdp-means": Method(
         "hdp-means",
-        "countless.hard.hdp.estimator",
+        "countless.hdp_means",
         "HDPMeans",
         "several data sets (--group) that share centers, each for a price of its own",
         "global_penalty",
     ),
     "hdp-mixture": Method(
         "hdp-mixture",
-        "countless.bayes.hdp",
+        "countless.hdp_mixture",
         "HDPMixture",
         "clusters of a --model that several data sets (--group) share, drawn as by dp-mixture",
         "model",
     ),
     "kernel-dp-means": Method(
         "kernel-dp-means",
-        "countless.hard.kernel.dp",
+        "countless.kernel_dp_means",
         "KernelDPMeans",
         "dp-means in the feature space of a kernel; memory grows with the square of the rows",
         "penalty",
@@ -113,7 +113,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "kernel-hdp-means": Method(
         "kernel-hdp-means",
-        "countless.hard.kernel.hdp",
+        "countless.kernel_hdp_means",
         "KernelHDPMeans",
         "hdp-means in the feature space of a kernel, for several data sets (--group)",
         "global_penalty",
@@ -122,7 +122,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "linkage": Method(
         "linkage",
-        "countless.tree.divisive",
+        "countless.divisive",
         "LinkageClustering",
         "a tree from the bottom: average linkage or another of SciPy's, cut at its widest gap",
         "method",
@@ -130,7 +130,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "mst": Method(
         "mst",
-        "countless.tree.divisive",
+        "countless.divisive",
         "DivisiveClustering",
         "shapes that hang together: the longest edges of the minimum spanning tree are cut",
         "max_diameter",
@@ -139,7 +139,7 @@ ESTIMATORS: Mapping[str, Method] = {
     ),
     "spectral-dp-means": Method(
         "spectral-dp-means",
-        "countless.hard.spectral.estimator",
+        "countless.spectral_dp_means",
         "SpectralDPMeans",
         "shapes that hang together, by the eigenvectors of a graph of nearest neighbours",
         "penalty",

@@ -26,9 +26,9 @@ def relate(data: str, **options: Any) -> None:
     """Show which columns of DATA belong together, and how probably, by CrossCat.
 
     Columns of one view see the rows fall into the same groups; those of different views have
-    nothing to do with each other. Numbers, categories and gaps are taken as they are.
+    nothing to do with each other. Numbers, categories and missing values are taken as they are.
     """
-    from ..io.write import table_csv, write_file
+    from .._data.write import table_csv, write_file
     from .picture import need_matplotlib
 
     out, plot, plot_views = check_files(options, "out", "plot", "plot_views")
@@ -63,7 +63,7 @@ def _show_pairs(screen: Any, names: list[str], dependence: Any) -> None:
     import numpy as np
     from rich.table import Table as Grid
 
-    from ..report.plain import percent, printable
+    from .._report.plain import percent, printable
 
     first, second = np.triu_indices(len(names), 1)
     shares = dependence[first, second]

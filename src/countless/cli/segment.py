@@ -96,11 +96,11 @@ def segment(picture: str, **options: Any) -> None:
     Writes segments.png (their outlines), colors.png (their mean colours), labels.png or labels.npy
     (the segment of each pixel) and run.json. Needs pip install 'countless[image]'.
     """
+    from .._data.table import counted
+    from .._data.write import check_free, write_directory
+    from .._errors import InputError
     from ..image.picture import need_scikit_image, read_picture
     from ..image.scores import compare
-    from ..io.errors import InputError
-    from ..io.table import counted
-    from ..io.write import check_free, write_directory
     from .console import Screen, to_json
     from .run import Request, run_record
 
@@ -141,8 +141,8 @@ def segment(picture: str, **options: Any) -> None:
 
 def _read_truths(paths: tuple[str, ...], picture: str, size: tuple[int, ...]) -> "list[np.ndarray]":
     """Read human segmentations, which must have the size of the image."""
+    from .._errors import InputError
     from ..image.truth import read_truth
-    from ..io.errors import InputError
 
     truths = []
     for path in paths:
@@ -161,10 +161,10 @@ def _find(
     screen: "Screen", picture: str, image: "np.ndarray", options: dict[str, Any]
 ) -> "Segmentation":
     """Segment the image, step by step."""
+    from .._data.table import counted
+    from .._errors import InputError
     from ..image.segment import Segmentation, check_weights, cut_patches, make_method, spread
     from ..image.similarity import similarity
-    from ..io.errors import InputError
-    from ..io.table import counted
     from .progress import follow
     from .registry import check_names, parse_settings
 
@@ -252,7 +252,7 @@ def _view(segments: list[dict[str, Any]]) -> Any:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    from ..report.plain import percent
+    from .._report.plain import percent
 
     grid = Grid(box=None, header_style="bold")
     for heading in ("segment", "pixels", "share"):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..io.errors import InputError
+from .._errors import InputError
 
 PIECE_BYTES = 2**16
 PIECES_AHEAD = 8

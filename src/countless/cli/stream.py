@@ -14,15 +14,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._data.sources import text_tables
+from .._data.table import Table, counted, listing
+from .._data.write import Content, check_free, label_lines, labels_header, write_directory
+from .._errors import InputError, shift_rows
 from .._files import InUseError, scratch_folder
-from ..io.errors import InputError, shift_rows
-from ..io.model_file import model_bytes
-from ..io.plan import ColumnReport, block_weights
-from ..io.prepare import CategoricalStep, Preparation
-from ..io.sources import text_tables
-from ..io.table import Table, counted, listing
-from ..io.write import Content, check_free, label_lines, labels_header, write_directory
-from ..report.summary import ClusterSummary, Sums, describe
+from .._report.summary import ClusterSummary, Sums, describe
+from ..preprocess.plan import ColumnReport, block_weights
+from ..preprocess.prepare import CategoricalStep, Preparation
+from ..serialize.model_file import model_bytes
 from .console import Screen, to_json
 from .data import Cells, Data, cell_text, in_table_terms, prepare_data
 from .options import DataChoices
@@ -109,7 +109,7 @@ class Seen:
             "rows_used": self.n_used,
             "blocks": self.n_blocks,
             "features": len(self.preparation.features()),
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "columns": self.columns,
         }
 
@@ -127,7 +127,7 @@ def fit_stream(
         blocks = text_tables(feed, "standard input", format, style, block_rows, as_text)
         with screen.step("read", f"waiting for the first {counted(block_rows, 'row')}"):
             at, table = next(blocks)
-        settings: dict[str, Any] = {"gaps": choices.gaps, "scale": choices.scale}
+        settings: dict[str, Any] = {"missing": choices.missing, "scale": choices.scale}
         divergence = getattr(estimator, "divergence", "sqeuclidean")
         shown = replace(table, source="standard input, the first block")
         roles = choices.roles(table)

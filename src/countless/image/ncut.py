@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
 from .._labels import number_by_appearance
-from ..hard.parameters import check_counts, is_number
+from .._parameters import check_counts, is_number
 
 
 class NormalizedCut(ClusterMixin, BaseEstimator):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..io.errors import InputError
+from .._errors import InputError
 
 # Larger images are downsampled before segmentation, to a size at which a person takes in the whole;
 # segments are drawn at the original size.

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._labels import number_by_appearance
-from ..exemplar.estimator import AffinityPropagation
-from ..hard.graph.estimator import GraphDPMeans
+from ..affinity_propagation import AffinityPropagation
+from ..graph_dp_means import GraphDPMeans
 from ..priors import DirichletProcess, PartitionPrior, PitmanYor
 from .ncut import NormalizedCut
 from .picture import at_size, check_picture, need_scikit_image, working_copy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .._errors import InputError
 from .._npy import read_npy
-from ..io.errors import InputError
 from .picture import need_scikit_image
 
 FORMATS = (".npy", ".npz", ".png", ".mat")

@@ -9,12 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from countless.kernels.models import (
-    add_row,
-    log_predictive_row,
-    log_predictive_without,
-    remove_row,
-)
+from countless.kernels.models import add_row, log_predictive_row, log_predictive_without, remove_row
 
 # A cluster that is exp(-40) times as probable as another one is never drawn in practice.
 NEGLIGIBLE = -40.0

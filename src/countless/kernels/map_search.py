@@ -1,4 +1,4 @@
-"""Moves that raise the log joint density of a partition, for `countless.bayes.map_search`."""
+"""Moves that raise the log joint density of a partition, for `countless._mcmc.map_search`."""
 
 import math
 

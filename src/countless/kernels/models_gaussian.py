@@ -13,13 +13,7 @@ import numpy as np
 from numba import njit
 
 from countless.kernels import models
-from countless.kernels.cholesky import (
-    downdate,
-    factorize,
-    squared_length,
-    squared_lengths,
-    update,
-)
+from countless.kernels.cholesky import downdate, factorize, squared_length, squared_lengths, update
 from countless.kernels.logs import log_of
 from countless.kernels.models_gaussian_marginals import (
     count_term,

@@ -1,4 +1,4 @@
-"""Metropolis-Hastings split-merge moves; `countless.bayes.split_merge` describes the proposal."""
+"""Metropolis-Hastings split-merge moves; `countless._mcmc.split_merge` describes the proposal."""
 
 import math
 from typing import NamedTuple

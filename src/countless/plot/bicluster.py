@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless.bayes.bicluster.cells import Cells, read_cells
+from countless._mcmc.bicluster.cells import Cells, read_cells
 from countless.plot.style import CHOSEN, axes_for
 
 # Maximum number of rows or columns that are labelled with their names.

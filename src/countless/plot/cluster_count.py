@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless.bayes.posterior import Posterior
+from countless._mcmc.posterior import Posterior
 from countless.plot.style import CHOSEN, PALE, axes_for
 
 # With more bars, the numbers over them would overlap.
@@ -35,7 +35,7 @@ class ClusterCountDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from countless.bayes.posterior import Posterior
+    >>> from countless._mcmc.posterior import Posterior
     >>> from countless.plot import ClusterCountDisplay
     >>> posterior = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]])
     >>> ClusterCountDisplay.from_posterior(posterior).ax_.get_xlabel()

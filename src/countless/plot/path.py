@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from countless.hard.penalty import PenaltyPath, Plateau
+from countless._path.penalty import PenaltyPath, Plateau
 from countless.plot.style import CHOSEN, LINE, axes_for
 from countless.plot.style import PALE as RIVAL
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from countless._labels import check_labels, number_by_appearance
-from countless.bayes.posterior import Posterior
+from countless._mcmc.posterior import Posterior
 from countless.plot.style import CHOSEN, axes_for
 from countless.priors.hyper import as_generator
 
@@ -42,7 +42,7 @@ class SimilarityDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from countless.bayes.posterior import Posterior
+    >>> from countless._mcmc.posterior import Posterior
     >>> from countless.plot import SimilarityDisplay
     >>> posterior = Posterior([[[0, 1, 0], [0, 0, 0]]], [[-3.0, -4.0]])
     >>> SimilarityDisplay.from_posterior(posterior, labels=[0, 1, 0]).order

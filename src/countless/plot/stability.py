@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from countless.confidence import DISSOLVED, STABLE, Stability
 from countless.plot.style import CHOSEN, LINE, need_pyplot
+from countless.stability import DISSOLVED, STABLE, Stability
 
 # Maximum number of rows of the matrix, sampled evenly from all clusters.
 MOST_ROWS = 100

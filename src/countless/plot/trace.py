@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless.bayes.posterior import Posterior
+from countless._mcmc.posterior import Posterior
 from countless.plot.style import color_of, need_pyplot
 
 TITLES = {"n_clusters": "number of clusters", "log_joint": "log joint density"}
@@ -38,7 +38,7 @@ class TraceDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from countless.bayes.posterior import Posterior
+    >>> from countless._mcmc.posterior import Posterior
     >>> from countless.plot import TraceDisplay
     >>> posterior = Posterior([[[0, 0, 1], [0, 0, 0]]], [[-3.0, -4.0]])
     >>> len(TraceDisplay.from_posterior(posterior).lines_["n_clusters"])

@@ -23,12 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from countless._labels import number_by_appearance
-from countless.kernels.partitions import (
-    count_by_sizes,
-    draw_sizes,
-    log_stirling,
-    sum_partitions,
-)
+from countless.kernels.partitions import count_by_sizes, draw_sizes, log_stirling, sum_partitions
 from countless.priors.base import PartitionPrior, check_count
 from countless.priors.hyper import as_generator
 

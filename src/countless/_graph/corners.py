@@ -1,0 +1,119 @@
+"""Clusterings of a graph that are optimal at some price, from few clusters to many.
+
+The *price* ``unit + penalty`` of a cluster ranges from 0 to ``unit`` (see `merge_tree`). Several
+prices in between are searched for clusterings. Which of these are optimal, and on which interval of
+prices, follows from cut and number of clusters alone: they are the vertices of the lower convex
+hull of all (k, cut) found.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from countless._graph.moves import Clusters, Graph, dense_groups
+from countless._graph.tree import merge_tree
+from countless._path.ward import WardTree
+
+# Prices at which clusterings are searched, as shares of the unit.
+SHARES = np.geomspace(0.97, 0.05, 20)
+# Resolutions (as in modularity) of the dense groups from which clusterings of a small graph start.
+RESOLUTIONS = (3.0, 10.0, 30.0)
+# Above this many links only groups of nodes are moved, at a single resolution ...
+FINE_LINKS = 50_000
+# ... which is fine enough to separate clusters of this many nodes.
+SMALLEST_CLUSTER = 13
+
+
+class Corner(NamedTuple):
+    """A clustering that is optimal at some prices: a vertex of the hull."""
+
+    n_clusters: int
+    cut: float
+    labels: np.ndarray
+    groups: np.ndarray | None = None  # the dense groups of nodes that it was made of
+
+
+class Steps(NamedTuple):
+    """The number of clusters on each interval of prices; the first is one per component."""
+
+    n_clusters: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def steps(corners: list[Corner], unit: float) -> Steps:
+    """Return the interval of prices, as shares of the unit, on which each clustering is optimal."""
+    slopes = np.array([_slope(few, many) for few, many in pairwise(corners)])
+    ends = np.concatenate([[1.0], 1 - slopes / unit])
+    ends = np.append(ends, min(ends[-1], SHARES[-1]))
+    return Steps(np.array([corner.n_clusters for corner in corners]), ends[1:], ends[:-1])
+
+
+def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
+    """Return the clusterings that are optimal at some price, from few clusters to many."""
+    unit = graph.unit
+    fine = len(graph.links) <= FINE_LINKS
+    best: dict[int, Corner] = {}
+    for resolution in _resolutions(graph):
+        group, coarse = dense_groups(graph, resolution, random)
+        tree = merge_tree(coarse, unit)
+        level, member = (graph, group) if fine else (coarse, np.arange(coarse.n_nodes))
+        for price in SHARES * unit:
+            clusters = Clusters(level, _cut_tree(tree, price)[member])
+            clusters.move(random, unit, penalty=price - unit)
+            k, cut = clusters.n_clusters, clusters.cut()
+            if k not in best or cut < best[k].cut:
+                labels = clusters.compact()
+                best[k] = Corner(k, cut, labels if fine else labels[group], group)
+    n_whole, whole = connected_components(_as_matrix(graph), directed=False)
+    hull = hull_of([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
+    most = (1 - SHARES[-1]) * unit  # largest increase of the cut per cluster, at the lowest price
+    return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
+
+
+def starts_at(
+    graph: Graph, price: float, random: np.random.RandomState
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return initial clusterings for a price, each with the dense groups it consists of."""
+    starts = []
+    for resolution in _resolutions(graph):
+        group, coarse = dense_groups(graph, resolution, random)
+        starts.append((_cut_tree(merge_tree(coarse, graph.unit), price)[group], group))
+    return starts
+
+
+def _cut_tree(tree: WardTree, price: float) -> np.ndarray:
+    return tree.cut(int(np.searchsorted(tree.height, price, side="right")))
+
+
+def _resolutions(graph: Graph) -> tuple[float, ...]:
+    """Return the resolutions of the dense groups that clusters consist of."""
+    if len(graph.links) <= FINE_LINKS:
+        return RESOLUTIONS
+    links_a_node = len(graph.links) / graph.n_nodes
+    finest = graph.n_nodes / (SMALLEST_CLUSTER**2 * links_a_node)
+    return (max(RESOLUTIONS[1], finest),)
+
+
+def hull_of(points: list[Corner]) -> list[Corner]:
+    """Keep the clusterings that are optimal at some price: the vertices of the lower hull."""
+    hull = points[:1]
+    for point in points[1:]:
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _slope(few: Corner, many: Corner) -> float:
+    return (many.cut - few.cut) / (many.n_clusters - few.n_clusters)
+
+
+def _as_matrix(graph: Graph) -> sp.csr_array:
+    shape = (graph.n_nodes, graph.n_nodes)
+    return sp.csr_array((graph.links, graph.neighbor, graph.indptr), shape=shape)

@@ -1,0 +1,1 @@
+"""The sampler of the hierarchical Dirichlet process mixture."""

@@ -1,0 +1,1 @@
+"""The penalty path: k at every penalty, the null reference, and the choice."""

@@ -1,0 +1,246 @@
+"""The null reference: statistics of simulated data without clusters.
+
+Any cloud of points, partitioned into k pieces, has a plateau at k, is more compact than the whole,
+and has few points near some borders. Clouds of the data's kind and without clusters go through the
+same linkage and the same refinement (`countless._path.levels`), and statistics of the data are
+standardised by theirs. The kinds of clouds are:
+
+* gamma ("bells") and uniform ("boxes") clouds with the data's variance along its principal axes;
+  the gamma clouds also have its skewness;
+* for discrete columns, these clouds rounded to the values that occur, and columns drawn uniformly
+  from those values;
+* for the cosine, uniform directions and the directions of normal rows.
+
+The seed is fixed: the number of clusters does not depend on a random state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+
+from countless._numbers import origin_of
+from countless._path.axes import Axes, principal_axes
+from countless._path.levels import (
+    Figures,
+    Points,
+    Resolution,
+    convex_gains,
+    describe_levels,
+    refine_levels,
+    separation,
+)
+from countless._path.ward import WardTree
+from countless.divergences import Divergence, get_divergence
+
+SEED = 0
+# Points of a cloud, clouds of each kind, and the least average number of points per cluster.
+N_POINTS, N_CLOUDS, POINTS_A_CLUSTER = 400, 12, 10
+MOST_LEVELS = N_POINTS // POINTS_A_CLUSTER
+# Range of the skewness of gamma clouds: from almost normal to exponential.
+SKEWNESS = (0.02, 2.0)
+# Standard deviation added to that of widths: for large k plateaus of clouds are so narrow that any
+# other would be significant, although no user could choose a penalty that precisely.
+NARROW = 0.1
+# A column is discrete if it has fewer distinct values than this share of the distinct rows, so that
+# different rows share values; or if this share of its values are one step apart.
+SHARED, STEPPED = 0.5, 0.8
+
+
+class NullReference(NamedTuple):
+    """Mean and standard deviation of the statistics at k = 2, 3, ... for each kind of cloud."""
+
+    mean: np.ndarray  # (n_kinds, 3, n_levels)
+    deviation: np.ndarray
+
+    def standard_scores(self, figures: Figures) -> Figures:
+        """Return standard scores of statistics, the least over all kinds of clouds.
+
+        For k above the levels of clouds all scores are that of the width.
+        """
+        n_levels = len(figures.width)
+        mean, deviation = self._at(n_levels)
+        deviation[:, 0] = np.hypot(deviation[:, 0], NARROW)
+        scores = ((np.array(figures) - mean) / deviation).min(axis=0)
+        unknown = np.arange(n_levels) >= self.mean.shape[-1]
+        return Figures(*np.where(unknown, scores[0], scores))
+
+    def mean_widths(self, n_levels: int) -> np.ndarray:
+        """Return the mean width of plateaus, the largest over all kinds of clouds."""
+        return self._at(n_levels)[0][:, 0].max(axis=0)
+
+    def _at(self, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and standard deviations at k = 2, 3, ...
+
+        Beyond the clouds' levels they are extrapolated: widths decrease as 1/k, the others are
+        constant.
+        """
+        k = np.arange(2, n_levels + 2)
+        last = self.mean.shape[-1] + 1
+        known = np.minimum(k, last) - 2
+        mean, deviation = self.mean[..., known], self.deviation[..., known]
+        shrink = np.minimum(last / k, 1.0)
+        mean[:, 0] *= shrink
+        deviation[:, 0] *= shrink
+        return mean, deviation
+
+
+def null_reference(clouds: Iterable[Iterable[Points]], resolution: Resolution) -> NullReference:
+    """Compute the null reference of clouds, by kind, for k with enough points per cluster."""
+    return reference_of([_describe(cloud, resolution) for cloud in kind] for kind in clouds)
+
+
+def reference_of(kinds: Iterable[list[Figures]]) -> NullReference:
+    """Return means and standard deviations of the statistics of clouds, by kind."""
+    means, deviations = [], []
+    for kind in kinds:
+        values = np.array(kind)
+        means.append(values.mean(axis=0))
+        deviations.append(values.std(axis=0, ddof=1))
+    mean, deviation = np.array(means), np.array(deviations)
+    mean[:, 0] = smooth_widths(mean[:, 0])
+    for figure in range(3):
+        deviation[:, figure] = smooth_widths(deviation[:, figure])
+    return NullReference(mean, np.maximum(deviation, np.finfo(float).tiny))
+
+
+def smooth_widths(values: np.ndarray) -> np.ndarray:
+    """Smooth over k with a Gaussian kernel in log k; the first few k are not smoothed."""
+    k = np.arange(2, values.shape[-1] + 2)
+    log_k = np.log(k)
+    reach = 0.25 * np.clip(log_k - np.log(5), 1e-3, 1.0)
+    kernel = np.exp(-0.5 * ((log_k[:, None] - log_k) / reach[:, None]) ** 2)
+    return (values * k) @ (kernel / kernel.sum(axis=1, keepdims=True)).T / k
+
+
+def _describe(cloud: Points, resolution: Resolution) -> Figures:
+    n_points = len(cloud.weight)
+    children = linkage(cloud.mean, "ward")[:, :2].astype(np.int64)
+    tree = WardTree(children, np.empty(n_points - 1))
+    # One level more than is returned: the last width needs the next.
+    levels = refine_levels(cloud, tree, min(max(n_points // POINTS_A_CLUSTER, 2) + 1, n_points))
+    cost = np.array([level.cost for level in levels])
+    gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
+    apart = np.array([separation(cloud, level) for level in levels[1:-1]])
+    return describe_levels(cost[:-1], gain, apart, n_points, resolution)
+
+
+def clouds_like(
+    sample: np.ndarray,
+    weight: np.ndarray,
+    center: np.ndarray,
+    divergence: Divergence,
+    n_rows: float,
+) -> Iterator[list[Points]]:
+    """Draw clouds of the data's kind, without clusters.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (n_sample, n_features)
+        A sample of the rows, relative to some origin.
+    weight : ndarray of shape (n_sample,)
+    center : ndarray of shape (n_features,)
+        The mean of all rows, for divergences that are not translation invariant.
+    divergence : Divergence
+    n_rows : float
+        Rows of the data; clouds have as many points, at most `N_POINTS`.
+    """
+    n_points = int(min(n_rows, N_POINTS))
+    generator = np.random.default_rng(SEED)
+    kinds: Iterator[np.ndarray]
+    if divergence.is_directional:
+        kinds = _directions(sample, weight, n_points, generator)
+    elif divergence.is_shift_invariant and _discrete_columns(sample):
+        kinds = rows_like(sample, weight, n_rows)
+    else:
+        axes = principal_axes(sample, weight, center, divergence)
+        kinds = bells_and_boxes(axes, n_points, generator)
+        divergence = get_divergence("sqeuclidean")
+    ones = np.ones(n_points)
+    for kind in kinds:
+        yield [Points(cloud, ones, divergence) for cloud in kind]
+
+
+def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
+    """Draw clouds with the mean, covariance and discrete values of a sample."""
+    generator = np.random.default_rng(SEED)
+    origin = origin_of(sample)  # avoids rounding errors in sums of data far from 0
+    sample = sample - origin
+    center = weight @ sample / weight.sum()
+    axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
+    assert axes.direction is not None
+    discrete = _discrete_columns(sample)
+    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
+        rows = center + clouds @ axes.direction
+        for column, values in discrete.items():
+            rows[..., column] = _nearest_values(rows[..., column], values)
+        yield rows + origin
+    if discrete:
+        yield _any_values(sample, discrete, rows.shape, generator) + origin
+
+
+def _any_values(
+    sample: np.ndarray,
+    discrete: dict[int, np.ndarray],
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """Draw columns independently and uniformly, from their discrete values or their range."""
+    low, high = sample.min(axis=0), sample.max(axis=0)
+    rows = generator.uniform(low, high, shape)
+    for column, values in discrete.items():
+        rows[..., column] = generator.choice(values, shape[:-1])
+    return rows
+
+
+def bells_and_boxes(
+    axes: Axes, n_points: int, generator: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Draw gamma and uniform clouds in the coordinates of the principal axes."""
+    shape = (N_CLOUDS, n_points, len(axes.variance))
+    form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
+    sign = np.where(axes.skewness < 0, -1.0, 1.0)
+    spread = np.sqrt(axes.variance)
+    yield sign * (generator.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
+    yield generator.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape) * spread
+
+
+def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the distinct values of each discrete column."""
+    found = {}
+    rows = np.unique(sample, axis=0)
+    for column, cells in enumerate(rows.T):
+        values = np.unique(cells)
+        if len(values) < SHARED * len(rows) or _is_stepped(values):
+            found[column] = values
+    return found
+
+
+def _is_stepped(values: np.ndarray) -> bool:
+    """Return whether there are at least three values and most are equally spaced."""
+    steps = np.diff(values)
+    return len(steps) > 1 and bool(np.mean(steps < 1.5 * steps.min()) >= STEPPED)
+
+
+def _nearest_values(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return values[np.searchsorted((values[:-1] + values[1:]) / 2, cells)]
+
+
+def _directions(sample, weight, n_points, generator):
+    """Draw unit rows: uniform, and normal ones with the data's mean and covariance, normalised.
+
+    They are drawn in the span of the sample.
+    """
+    share = weight / weight.sum()
+    mean = share @ sample
+    _, spread, axes = np.linalg.svd(np.sqrt(share)[:, None] * (sample - mean), full_matrices=False)
+    shape = (N_CLOUDS, n_points, len(spread))
+    yield _unit(generator.normal(size=shape) @ axes)
+    yield _unit(mean + (generator.normal(size=shape) * spread) @ axes)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)

@@ -1,0 +1,486 @@
+"""Choosing the penalty: k as a function of the penalty, and the plateau with most evidence.
+
+DP-means merges two clusters when that costs less than the penalty, and the cost is Ward's. So the
+Ward dendrogram of micro-clusters, refined by k-means at every candidate k
+(`countless._path.levels`), gives k for every penalty. If there is cluster structure, k is constant
+over a wide interval of log(penalty), clusters are compact, and few rows lie between them. These
+three statistics are standardised by a null reference, data of the same kind without clusters
+(`countless._path.null_reference`), and combined to the evidence for k; one cluster has evidence 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from countless._data import Backend
+from countless._data.open import open_table
+from countless._labels import look_up, number_by_appearance
+from countless._path.farthest import farthest_first_penalty
+from countless._path.levels import (
+    Figures,
+    Level,
+    Points,
+    Resolution,
+    convex_gains,
+    describe_levels,
+    refine_levels,
+    separation,
+)
+from countless._path.micro import MicroClusters, micro_clusters
+from countless._path.null_reference import (
+    MOST_LEVELS,
+    SEED,
+    NullReference,
+    clouds_like,
+    null_reference,
+)
+from countless._path.ward import WardTree, ward_tree
+from countless._threads import one_library_thread
+from countless.divergences import Divergence, get_divergence
+
+# All k up to this are refined and scored; the largest k of the null reference are left out, since
+# their widths need neighbouring k. Above: the largest number of plateaus that are refined, their
+# least width, and the neighbouring k on either side that a width needs.
+MOST_JUDGED = MOST_LEVELS * 4 // 5
+WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
+# Rows of the sample from which separation is computed.
+SHOWN = 4096
+# Candidate k have at least this many rows and micro-clusters per cluster on average.
+ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
+
+__all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
+
+
+class Weights(NamedTuple):
+    """Weights of the standard scores in the evidence; chosen by benchmarks/path_evidence.py.
+
+    Scores are transformed by the inverse hyperbolic sine, which is linear near 0 and logarithmic
+    beyond, so that no single score dominates. The probability that k is right is ``expit(intercept
+    + slope * lead)``, where lead is the difference between the highest and the next evidence.
+    """
+
+    constant: float
+    width: float
+    separation: float
+    least: float  # the lowest of the three scores
+    intercept: float
+    slope: float
+
+    def evidence(self, scores: Figures) -> np.ndarray:
+        """Return the evidence for k = 2, 3, ...; that of one cluster is 0."""
+        return np.array(self[:4]) @ measure(scores)
+
+    def probability(self, lead: float) -> float:
+        """Return the probability that the number of clusters is right."""
+        return float(expit(self.intercept + self.slope * lead))
+
+
+def measure(scores: Figures) -> np.ndarray:
+    """Return the features that the weights apply to, for k = 2, 3, ...: shape (4, n_levels)."""
+    width, _, separation = grown = np.arcsinh(np.array(scores))
+    return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
+
+
+WEIGHTS = Weights(
+    constant=-4.93,
+    width=0.28,
+    separation=1.45,
+    least=1.70,
+    intercept=-1.12,
+    slope=0.51,
+)
+
+
+class Costs(NamedTuple):
+    """The cost of k = 1, 2, ... clusters, and the gain of each further cluster."""
+
+    cost: np.ndarray  # (m,)
+    gain: np.ndarray  # (m - 1,), non-increasing: on the lower convex hull of refined costs
+
+    def gain_of(self, last: int) -> np.ndarray:
+        """Return the gain of a further cluster at k = 1, ..., last; 0 at k = m."""
+        return np.append(self.gain, 0.0)[:last]
+
+
+class Fitted(NamedTuple):
+    """The result of a fit at a penalty of the path."""
+
+    n_clusters: int
+    penalty: float
+    cost: float  # of all rows at their centers
+    labels: Any
+
+
+class Judged(NamedTuple):
+    """The evidence for k = 2, 3, ... clusters, and the statistics it is computed from."""
+
+    width: np.ndarray  # of the plateau; 0 for a k that no penalty gives or that was not refined
+    null_width: np.ndarray  # the mean width in the null reference
+    scores: Figures  # standard scores of the statistics under the null reference
+    evidence: np.ndarray  # that of one cluster is 0
+
+
+NOTHING = np.empty(0)
+NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
+
+
+class Merges(NamedTuple):
+    """A path as its micro-clusters and the merges of them, from which any number follows.
+
+    At a refined number of clusters the labels are those of k-means on the micro-clusters; at
+    any other they are the parts that the merges leave.
+    """
+
+    items: Any  # (n_rows,) the micro-cluster of each row, numbered by first appearance
+    children: np.ndarray  # (m - 1, 2) node m + i joins the nodes children[i]; node j < m is item j
+    height: np.ndarray  # (m - 1,) the running maximum of the costs of merges
+    refined: dict[int, np.ndarray]  # the labels of the micro-clusters by number of clusters
+    centers: np.ndarray | None  # (m, n_features) the nearest one decides the item of a row
+
+
+class Plateau(NamedTuple):
+    """An interval of penalties that all give the same number of clusters."""
+
+    n_clusters: int
+    low: float
+    high: float
+    width: float  # log(high / low)
+    null_width: float  # the mean width in the null reference
+    score: float  # the evidence for this number of clusters; one cluster has 0
+
+
+class PenaltyPath:
+    """Clusters, objective and labels at every penalty. Made by `penalty_path`.
+
+    Attributes
+    ----------
+    breakpoints : ndarray
+        Penalties at which the number of clusters changes, ascending.
+    plateaus : list of Plateau
+        The one of highest score, then the others by score. One cluster has score 0. Candidate
+        numbers of clusters are at most a tenth of the number of rows.
+    penalty, n_clusters : float, int
+        Those of the chosen plateau. The penalty is on the scale of the whole objective: a refined
+        fit compares it with the cost of a merge. It is much larger than the distance of a single
+        row.
+    judged : Judged
+        The statistics behind the plateaus' scores: for k = 2, 3, ... the width, the mean width in
+        the null reference, the standard scores of width, compactness and separation, and the
+        evidence.
+    confidence : float
+        The probability that the number of clusters is right, from the difference between its score
+        and the next; calibrated on generated data sets, one cluster included.
+    """
+
+    _weights = WEIGHTS
+
+    def __init__(
+        self,
+        labels: np.ndarray,
+        tree: WardTree,
+        costs: Costs,
+        judged: Judged,
+        levels: Mapping[int, Level],
+        centers: np.ndarray | None = None,
+    ):
+        self._labels = labels
+        self._centers = centers
+        self._tree = tree
+        self._cost = costs.cost[::-1]  # of the rows after 0, 1, ... merges
+        self._height = costs.gain[::-1]
+        self._ends = np.concatenate([[0.0], self._height, [np.inf]])
+        self.judged = judged
+        self._levels = levels
+        self._costs = costs
+        self._fitted: Fitted | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"PenaltyPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
+            f"confidence={self.confidence:.2f})"
+        )
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        return np.unique(self._height[self._height > 0])
+
+    def n_clusters_at(self, penalty: float) -> int:
+        """Return the number of clusters at a penalty."""
+        return self._tree.n_items - self._merges_at(penalty)
+
+    def objective_at(self, penalty: float) -> float:
+        """Return the cost of all rows at their centers, plus the penalty for each cluster."""
+        merges = self._merges_at(penalty)
+        return float(self._cost[merges] + penalty * (self._tree.n_items - merges))
+
+    def labels_at(self, penalty: float) -> np.ndarray:
+        """Return the cluster of each row at a penalty, numbered by first appearance."""
+        return self._labels_of(self.n_clusters_at(penalty))
+
+    def _labels_of(self, n_clusters: int) -> Any:
+        if self._fitted is not None and n_clusters == self._fitted.n_clusters:
+            return self._fitted.labels
+        level = self._levels.get(n_clusters)
+        if level is None or len(level.weight) < n_clusters:
+            labels = self._tree.cut(self._tree.n_items - n_clusters)
+        else:
+            # Items are numbered by first appearance, so the rows' clusters are, too.
+            labels = number_by_appearance(level.labels)[1]
+        return look_up(labels, self._labels)
+
+    def penalty_for(self, n_clusters: int) -> float:
+        """Return the midpoint, on a log scale, of the penalties that give this many clusters.
+
+        For one cluster: twice the cost of the last merge, or less if no partition could gain that
+        much.
+        """
+        low, high = self._interval(n_clusters)
+        if n_clusters == 1:
+            # If all rows are equal, any penalty gives one cluster.
+            return min(2 * low, 1.001 * float(self._cost[-1])) or 1.0
+        return float(np.sqrt(low) * np.sqrt(high)) if low > 0 else high / 2
+
+    def clusters_at(self, n_clusters: int) -> tuple[float, Any]:
+        """Return the penalty nearest to giving this many clusters, and the cluster of each row.
+
+        A number that no penalty gives is a tie between two others at the penalty returned.
+        """
+        m = self._tree.n_items
+        if not 1 <= n_clusters <= m:
+            raise ValueError(f"n_clusters must be from 1 to {m}; got {n_clusters}")
+        merges = m - n_clusters
+        low, high = self._ends[merges], self._ends[merges + 1]
+        penalty = float(low) if low == high else self.penalty_for(n_clusters)
+        return penalty, self._labels_of(n_clusters)
+
+    @cached_property
+    def plateaus(self) -> list[Plateau]:
+        width, null_width, _, evidence = self.judged
+        found = [
+            Plateau(k, *self._interval(k), *map(float, one))
+            for k, one in enumerate(zip(width, null_width, evidence, strict=True), start=2)
+            if one[0] > 0
+        ]
+        one = Plateau(1, *self._interval(1), np.inf, np.inf, 0.0)
+        ranked = sorted([one, *found], key=lambda plateau: -plateau.score)
+        if self._fitted is None:
+            return ranked
+        k = self._fitted.n_clusters
+        chosen = next((plateau for plateau in ranked if plateau.n_clusters == k), None)
+        if chosen is None:  # it was no candidate
+            low, high = self._interval(k)
+            chosen = Plateau(k, low, high, float(np.log(high / low)), np.nan, -np.inf)
+        return [chosen, *(plateau for plateau in ranked if plateau is not chosen)]
+
+    @property
+    def n_clusters(self) -> int:
+        return self.plateaus[0].n_clusters
+
+    @property
+    def penalty(self) -> float:
+        if self._fitted is not None:
+            return self._fitted.penalty
+        return self.penalty_for(self.n_clusters)
+
+    @property
+    def confidence(self) -> float:
+        best, *others = self.plateaus
+        if not others:
+            return 0.0 if len(self.breakpoints) else 1.0
+        return self._weights.probability(best.score - others[0].score)
+
+    def merges(self) -> Merges:
+        """Return the micro-clusters and their merges."""
+        refined = {
+            k: number_by_appearance(level.labels)[1]
+            for k, level in self._levels.items()
+            if len(level.weight) == k
+        }
+        tree = self._tree
+        return Merges(self._labels, tree.children, tree.height, refined, self._centers)
+
+    def interval(self, n_clusters: int) -> tuple[float, float] | None:
+        """Return the lowest penalty that gives this number, and the lowest that gives fewer.
+
+        None for a number that no penalty gives.
+        """
+        merges = self._tree.n_items - n_clusters
+        if not 0 <= merges <= len(self._height) or self._ends[merges] == self._ends[merges + 1]:
+            return None
+        return float(self._ends[merges]), float(self._ends[merges + 1])
+
+    def with_fit(self, fitted: Fitted) -> PenaltyPath:
+        """Return the path with a better clustering added that a fit found at its penalty.
+
+        It becomes the selected one, whatever its score, so that path and fit agree.
+        """
+        cost = self._costs.cost.copy()
+        cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
+        gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
+        path = PenaltyPath(
+            self._labels, self._tree, Costs(cost, gain), self.judged, self._levels, self._centers
+        )
+        path._fitted = fitted
+        return path
+
+    def _merges_at(self, penalty: float) -> int:
+        if not penalty >= 0:
+            raise ValueError(f"penalty must be at least 0; got {penalty!r}")
+        return int(np.searchsorted(self._height, penalty, side="right"))
+
+    def _interval(self, n_clusters: int) -> tuple[float, float]:
+        found = self.interval(n_clusters)
+        if found is None:
+            raise ValueError(
+                f"n_clusters={n_clusters} is not on the path, which has 1 to {self._tree.n_items}"
+            )
+        return found
+
+
+def penalty_path(
+    X: Any,
+    *,
+    sample_weight: Any = None,
+    divergence: str = "sqeuclidean",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> PenaltyPath:
+    """Compute the clusters at every penalty, and choose the plateau with most evidence.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        The rows.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows; an integer weight is equivalent to repeating the row.
+    divergence : str, default='sqeuclidean'
+        As in `DPMeans`.
+    random_state : ignored
+        The result is deterministic: the sample of a long table and the null reference are fixed.
+    n_jobs : int, optional
+        Threads; they do not change the result.
+
+    Returns
+    -------
+    PenaltyPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from countless import penalty_path
+    >>> X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
+    >>> path = penalty_path(X, random_state=0)
+    >>> path.n_clusters
+    4
+    >>> path.n_clusters_at(path.penalty / 100) > path.n_clusters_at(path.penalty)
+    True
+    """
+    with open_table(X, sample_weight, get_divergence(divergence), n_jobs) as rows:
+        return path_of(rows)
+
+
+def path_of(rows: Backend) -> PenaltyPath:
+    """Compute the path of an open table."""
+    divergence = rows.fixed_point.divergence
+    items = micro_clusters(rows, seed=SEED)
+    center = items.origin + items.total.sum(axis=0) / items.weight.sum()
+
+    def reference(n_rows: float, resolution: Resolution) -> NullReference:
+        clouds = clouds_like(items.sample, items.sample_weight, center, divergence, n_rows)
+        return null_reference(clouds, resolution)
+
+    # Separation is computed from single rows: means of many rows lie farther from the borders.
+    shown = Points(items.sample[:SHOWN], items.sample_weight[:SHOWN], divergence)
+    return path_of_items(items, divergence, reference, shown)
+
+
+def path_of_items(
+    items: MicroClusters,
+    divergence: Divergence,
+    reference: Callable[[float, Resolution], NullReference],
+    shown: Points | None = None,
+) -> PenaltyPath:
+    """Compute the path of micro-clusters, standardised by a null reference.
+
+    Separation is computed from the points ``shown``, by default the micro-clusters.
+    """
+    tree = ward_tree(items.weight, items.total, divergence)
+    if tree.n_items == 1:
+        costs = Costs(np.array([items.within]), NOTHING)
+        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {}, items.centers)
+    mean = items.total / items.weight[:, None]
+    points = Points(mean, items.weight, divergence, items.within)
+    n_rows = float(max(items.weight.sum(), tree.n_items))
+    repeated = items.within == 0 and n_rows > tree.n_items
+    step = _smallest_step(items, tree) if repeated else 0.0
+    # Equal rows carry no information below the step between values; they are treated as spread
+    # over half a step.
+    resolution = Resolution(items.weight.max() / n_rows * step / 64, step / 48)
+    # With few distinct rows, as many clusters as those always stand out, but also in the null
+    # reference.
+    few_values = repeated and tree.n_items <= MOST_LEVELS
+    most = tree.n_items if few_values else tree.n_items // ITEMS_A_CLUSTER
+    last = int(min(max(n_rows // ROWS_A_CLUSTER, 2), most))
+    with one_library_thread():
+        levels = _refine(points, tree, last)
+        costs = _costs(points, tree, levels)
+        if last < 2 or not costs.gain.any():
+            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels, items.centers)
+        apart = np.full(last - 1, np.nan)
+        for k in range(2, last + 1):
+            if k in levels:
+                apart[k - 2] = separation(shown or points, levels[k])
+        gain = costs.gain_of(last)
+        figures = describe_levels(costs.cost[:last], gain, apart, n_rows, resolution)
+        null = reference(n_rows, resolution)
+    scores = null.standard_scores(figures)
+    width = np.where(np.isnan(apart), 0.0, figures.width)
+    judged = Judged(width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores))
+    return PenaltyPath(items.labels, tree, costs, judged, levels, items.centers)
+
+
+def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
+    """Refine all small k by k-means, and the widest plateaus among the larger ones."""
+    m = tree.n_items
+    highest = min(MOST_JUDGED + 1, last + 1, m)
+    levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
+    if last > highest:
+        gain = _costs(points, tree, levels).gain_of(last)
+        k = np.arange(2, last + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = np.log(gain[:-1] / gain[1:])
+        notable = k[(k > highest) & (width > NOTABLE)]
+        for widest in sorted(notable, key=lambda k: -width[k - 2])[:WIDEST]:
+            window = (min(widest + NEIGHBOURS, m), widest - NEIGHBOURS)
+            levels |= dict(enumerate(refine_levels(points, tree, *window), start=window[1]))
+    return levels
+
+
+def _costs(points: Points, tree: WardTree, levels: Mapping[int, Level]) -> Costs:
+    """Return the costs of refined levels, and those of the dendrogram for other k.
+
+    To make gains next to a refined level comparable, the ratio of refined cost to the dendrogram's
+    is interpolated over k.
+    """
+    excess = np.append(np.cumsum(tree.cost)[::-1], 0.0)  # without the cost within items
+    refined = np.array(sorted(k for k in levels if excess[k - 1] > 0))
+    ratio = [(levels[k].cost - points.within) / excess[k - 1] for k in refined]
+    share = np.interp(np.arange(1, tree.n_items + 1), refined, np.minimum(ratio, 1.0))
+    # Not by differences of cumulated costs, in which small merge costs would cancel.
+    gain = convex_gains(tree.cost[::-1] * share[:-1] + excess[1:] * (share[:-1] - share[1:]))
+    cost = points.within + excess
+    for k in refined:
+        cost[k - 1] = min(cost[k - 1], levels[k].cost)
+    return Costs(cost, np.maximum(gain, 0.0))
+
+
+def _smallest_step(items: MicroClusters, tree: WardTree) -> float:
+    """Return the squared distance of the closest pair of items that a merge joins directly."""
+    direct = (tree.children < tree.n_items).all(axis=1)
+    a, b = items.weight[tree.children[direct]].T
+    return float((tree.cost[direct] * (a + b) / (a * b)).min())

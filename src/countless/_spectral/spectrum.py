@@ -1,0 +1,302 @@
+"""Choosing the penalty from a graph's spectrum: the eigengap heuristic with two tests.
+
+With ``gap[k] = 1 - k-th eigenvalue`` (0 for the first), that is, the k-th eigenvalue of the
+Laplacian, k eigenvalues are above every penalty from ``1 - gap[k+1]`` to ``1 - gap[k]``: a plateau,
+whose width is the log eigengap ``log(gap[k+1] / gap[k])``. Two tests decide whether it means k
+clusters:
+
+* its width. The Laplacian of a shape without clusters has overtones: if its first positive
+  eigenvalue is g, then 4 g, 9 g, 16 g are in its spectrum too, as for a string, a ring or a box,
+  and other shapes have more. So a plateau must extend beyond the next overtone.
+* its compactness. In the embedding by k eigenvectors, k clusters are k points. Rows of a shape
+  without clusters lie on a curve, for which k centers leave at least about a tenth of the variance
+  in the k - 1 dimensions unexplained (8 / pi**2 is explained for a string and k = 2).
+
+The largest number that passes both is chosen: clusters are preferred to groups of clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from countless._path.penalty import Plateau
+from countless._spectral.eigen import SMALL
+from countless._spectral.embedding import first_unexplained, unexplained
+from countless._spectral.laplacian import Form, indicators
+from countless._spectral.necks import Necks
+
+# A plateau must be wider than the overtones of one shape by this margin.
+MARGIN = 0.2
+# Largest unexplained variance, as a share of k - 1. Of 300 structureless clouds, curves and rings
+# of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
+MOST_UNEXPLAINED = 1 / 12
+# Largest unexplained variance per added cluster: a string cut in two leaves 1 - 8 / pi**2 = 0.19.
+MOST_ADDED = 1 / 6
+# Least average number of rows per cluster.
+ROWS_A_CLUSTER = 16
+# A gap below this is attributed to rounding.
+NO_GAP = 1e-9
+# Number of seeds of the coarsened graph from which the spectrum of a large graph is estimated, and
+# the slack of the tests there.
+FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
+SLACK = 0.1
+# Above this multiple of the largest unexplained variance, iterating k-means does not help.
+NEARLY = 1.3
+
+
+class SpectrumPath:
+    """The number of eigenvalues above every penalty, and the selected plateau.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray
+        The leading ones, descending.
+    breakpoints : ndarray
+        Penalties at which the number changes, ascending.
+    plateaus : list of Plateau
+        The chosen one, then the others by score. ``width`` is on a log scale of ``1 - penalty``;
+        ``null_width`` is infinite where the rows are not compact. One cluster has no null width:
+        its score is the negative score of the best of the others.
+    penalty, n_clusters : float, int
+        Those of the chosen plateau.
+    confidence : float
+        From 0 (a tie) to 1. For two clusters or more: the relative margin by which width and
+        compactness pass their tests, whichever is smaller. For one cluster: one minus the largest
+        ratio of another plateau to its threshold. If necks were searched: the relative margin of
+        the shallowest neck between clusters over the null depth, or that by which the deepest neck
+        falls short of it.
+    necks : Necks or None
+        Depths of necks and the clusters they separate, if no plateau was selected; the widths of
+        the first plateau are then the shallowest accepted depth and the null depth.
+    """
+
+    def __init__(
+        self,
+        eigenvalues: np.ndarray,
+        vectors: np.ndarray,
+        root: np.ndarray,
+        necks: Necks | None = None,
+    ):
+        self.necks = necks
+        self.eigenvalues = eigenvalues
+        self._gap = gap = _gaps(eigenvalues)
+        widths, overtones = plateau_widths(gap)
+        last = min(len(gap) - 1, len(root) // ROWS_A_CLUSTER)
+        wide = [k for k in range(2, last + 1) if widths[k - 1] >= overtones[k - 1] + MARGIN]
+        best, rests = _finest(wide, vectors, root)
+        best = max(best, int((gap == 0).sum()))  # connected components are clusters of any size
+        found = []
+        for k in range(2, len(gap)):
+            if widths[k - 1] > 0:
+                compact = rests.get(k, 0.0) <= MOST_UNEXPLAINED
+                null = float(overtones[k - 1] + MARGIN) if compact else np.inf
+                width = float(widths[k - 1])
+                found.append(Plateau(k, *self._ends(k), width, null, width - null))
+        if best == len(gap) > 1:  # all clusters are singletons
+            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, np.inf))
+        lacking = -max((plateau.score for plateau in found), default=-np.inf)
+        found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
+        found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
+        if necks is not None and necks.n_clusters > 1:
+            depth = float(necks.depths[necks.depths > necks.null_depth].min(initial=np.inf))
+            k, null = necks.n_clusters, necks.null_depth
+            found = [plateau for plateau in found if plateau.n_clusters != k]
+            found.insert(0, Plateau(k, *self._ends(k), depth, null, depth - null))
+        self.plateaus = found
+        self._rests = rests
+
+    def __repr__(self) -> str:
+        return (
+            f"SpectrumPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
+            f"confidence={self.confidence:.2f})"
+        )
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        return np.unique(self.eigenvalues[1:])
+
+    @property
+    def n_clusters(self) -> int:
+        return self.plateaus[0].n_clusters
+
+    @property
+    def penalty(self) -> float:
+        """The midpoint of the selected plateau, on a log scale of ``1 - penalty``."""
+        k = self.n_clusters
+        if k == len(self._gap):
+            return 0.0
+        high = self._gap[k]
+        return 1.0 - float(np.sqrt(max(self._gap[k - 1], 1e-2 * high) * high))
+
+    @property
+    def confidence(self) -> float:
+        best, *others = self.plateaus
+        if self.necks is not None:
+            return self.necks.confidence
+        if best.n_clusters > 1:
+            rest = self._rests.get(best.n_clusters, 0.0) / MOST_UNEXPLAINED
+            return 1.0 - max(best.null_width / best.width, rest)
+        came = (
+            min(1.0, other.width / other.null_width)
+            if np.isfinite(other.null_width)
+            else MOST_UNEXPLAINED / self._rests[other.n_clusters]
+            for other in others
+        )
+        return 1.0 - max(came, default=1.0)  # 0 if there is no other plateau
+
+    def n_clusters_at(self, penalty: float) -> int:
+        """Return how many eigenvalues are above a penalty, and at least 1."""
+        return max(1, int((self.eigenvalues > penalty).sum()))
+
+    def _ends(self, k: int) -> tuple[float, float]:
+        low = self.eigenvalues[k] if k < len(self.eigenvalues) else -1.0
+        return float(low), float(self.eigenvalues[k - 1])
+
+
+def _gaps(eigenvalues: np.ndarray) -> np.ndarray:
+    gap = 1.0 - eigenvalues
+    return np.where(gap < NO_GAP, 0.0, gap)
+
+
+def _finest(
+    candidates: list[int], vectors: np.ndarray, root: np.ndarray
+) -> tuple[int, dict[int, float]]:
+    """Return the largest number whose rows are compact, and the unexplained shares computed.
+
+    A number is replaced by a smaller one if the clusters it adds are not compact: one spurious
+    cluster among many good ones hardly changes the average.
+    """
+    best, rests = 1, dict[int, float]()
+    for k in reversed(candidates):
+        rest = (best - 1) * rests.get(best, 0.0)
+        if best > 1 and rest <= MOST_ADDED * (best - k):
+            break  # no smaller number can replace it, even if perfectly compact
+        rests[k] = unexplained(vectors[:, :k], root)
+        if rests[k] <= MOST_UNEXPLAINED:
+            added = (rest - (k - 1) * rests[k]) / (best - k)
+            if best == 1 or added > MOST_ADDED:
+                best = k
+    return best, rests
+
+
+def plateau_widths(gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the width of the plateau at k = 1, 2, ..., and the width explained by overtones.
+
+    Examples
+    --------
+    >>> widths, overtones = plateau_widths(np.array([0.0, 1.0, 4.0, 9.0]))  # a string
+    >>> bool(np.allclose(widths[1:], overtones[1:]))
+    True
+    """
+    low, high = gap[:-1], gap[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        widths = np.where(high > 0, np.log(high / low), 0.0)
+    positive = gap[gap > 0]
+    if not len(positive):
+        return widths, np.full(len(low), np.inf)
+    # The square roots of a string's gaps are integers; values just below one are rounded up.
+    reached = np.floor(np.sqrt(low / positive[0]) + 1e-3)
+    next_overtone = (reached + 1) ** 2 * positive[0]
+    overtones = np.log(4 * np.ones(len(low)))
+    np.log(next_overtone / np.where(low > 0, low, 1.0), out=overtones, where=low > 0)
+    return widths, overtones
+
+
+class FirstLook(NamedTuple):
+    """An approximation of the whole spectrum, before eigenvectors are computed."""
+
+    most: int  # the largest number of clusters that may pass the tests
+    groups: Any  # (n, m), orthonormal indicators of groups of rows
+    vectors: np.ndarray  # (m, limit), the leading eigenvectors in their span
+
+    def leading(self, count: int) -> np.ndarray:
+        """Return approximations of the first ``count`` eigenvectors."""
+        return self.groups @ self.vectors[:, :count]
+
+
+def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> FirstLook:
+    """Find the largest number of clusters that may pass the tests, from the whole spectrum.
+
+    Up to 512 rows the spectrum is exact. Larger graphs are coarsened around seeds drawn at random:
+    clusters keep their eigengaps, since their indicators are still in the span of the groups.
+    """
+    n = form.matrix.shape[0]
+    component = np.asarray(form.components)
+    if n <= SMALL:
+        groups, matrix, root = sp.eye_array(n, format="csr"), form.matrix, form.root
+        slack, limit = 0.0, n
+    else:
+        seeds = _draw_seeds(component, random)
+        component = component[seeds]
+        groups = indicators(gather_around(affinity, seeds), form.root)
+        matrix, root = groups.T @ (form.matrix @ groups), groups.T @ form.root
+        slack, limit = SLACK, len(seeds) // SEEDS_A_CLUSTER
+    limit = min(limit, n // ROWS_A_CLUSTER + 1, len(root))
+    values, vectors = _by_component(matrix, component)
+    widths, overtones = plateau_widths(_gaps(values[:limit]))
+    wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + MARGIN - slack)
+    most = (1 + 2 * slack) * MOST_UNEXPLAINED
+    for k in wide[::-1]:
+        # Iterating k-means explains little more, so it is seldom needed.
+        rest = first_unexplained(vectors[:, :k], root)
+        if rest <= most or (rest <= NEARLY * most and unexplained(vectors[:, :k], root) <= most):
+            return FirstLook(int(k), groups, vectors)
+    return FirstLook(1, groups, vectors)
+
+
+def _draw_seeds(component: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Draw seed rows, at least one from every connected component."""
+    n = len(component)
+    count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
+    first = np.unique(component, return_index=True)[1]
+    return np.unique(np.concatenate([random.choice(n, count, replace=False), first]))
+
+
+def _by_component(matrix: Any, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all eigenpairs of a graph, eigenvalues descending, computed by component."""
+    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+    order = np.argsort(component, kind="stable")
+    values, vectors = np.empty(len(order)), np.zeros(matrix.shape)
+    end = 0
+    for size in np.bincount(component):
+        start, end = end, end + size
+        some = order[start:end]
+        values[start:end], vectors[some, start:end] = np.linalg.eigh(matrix[np.ix_(some, some)])
+    largest = np.argsort(-values, kind="stable")
+    return values[largest], vectors[:, largest]
+
+
+def gather_around(affinity: Any, seeds: np.ndarray) -> np.ndarray:
+    """Assign every row to a seed: that of highest affinity or, in a sparse graph, by propagation.
+
+    In a sparse graph a row takes the seed of its most similar neighbour that already has one.
+
+    Examples
+    --------
+    >>> path = sp.csr_array(np.array([[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3, 0.0]]))
+    >>> gather_around(path, np.array([0, 3])).tolist()
+    [0, 0, 1, 1]
+    """
+    n = affinity.shape[0]
+    labels = np.full(n, -1)
+    labels[seeds] = np.arange(len(seeds))
+    if not sp.issparse(affinity):
+        rest = np.flatnonzero(labels < 0)
+        labels[rest] = np.argmax(affinity[np.ix_(rest, seeds)], axis=1)
+        return labels
+    rows = np.repeat(np.arange(n), np.diff(affinity.indptr))
+    columns, values = affinity.indices, affinity.data
+    while (labels < 0).any():
+        ready = labels[columns] >= 0
+        at, to = rows[ready], columns[ready]
+        order = np.lexsort((-values[ready], at))
+        at, to = at[order], to[order]
+        nearest = np.flatnonzero(np.diff(at, prepend=-1))
+        new = nearest[labels[at[nearest]] < 0]
+        labels[at[new]] = labels[to[new]]
+        left = labels[rows] < 0
+        rows, columns, values = rows[left], columns[left], values[left]
+    return labels
