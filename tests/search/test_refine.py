@@ -274,7 +274,7 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(pas
         listed.append(list_neighbors(*arguments, **options))
         return listed[-1]
 
-    monkeypatch.setattr("countless._search.assignment.list_neighbours", spy)
+    monkeypatch.setattr("countless._search.assignment.list_neighbors", spy)
     short = replace(PRUNING, passes_a_list=passes, local_neighbors=6)
     monkeypatch.setattr("countless._search.assignment.PRUNING", short)
     monkeypatch.setattr("countless._search.center_neighbors.PRUNING", short)
