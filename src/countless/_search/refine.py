@@ -23,15 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._data import Block, Frame, Rows, Summary
+from countless._data import Backend, Block, FixedPoint, Summary
 from countless._search.algorithm1 import Clustering
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment, Relabelling
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless._search.local_search import LocalSearch, OverSplit, over_splits
 from countless._search.merge import profitable_merges
-from countless._search.products import Products
+from countless._search.nearest_centers import Products
 from countless._search.split import Halves, halve, worth_halving
-from countless._search.steps import Relabelling
 from countless.kernels.moves import pick_moves
 
 # Above this many clusters, rows are compared only with the centers near their own (local passes),
@@ -56,10 +55,10 @@ ROUNDING = 1e-12
 class RowClusters:
     """The clusters of a table's rows: labels, cluster sums and the objective, kept consistent."""
 
-    def __init__(self, nearest: Nearest, penalty: float):
+    def __init__(self, nearest: Assignment, penalty: float):
         self.nearest = nearest
         self.rows = nearest.rows
-        self.frame = nearest.rows.frame
+        self.frame = nearest.rows.fixed_point
         self.penalty = penalty
         self.rounding = ROUNDING * abs(self.frame.total_cost)
         self.n_passes = 0
@@ -77,7 +76,7 @@ class RowClusters:
     def reassign(self, share: float = 1.0) -> bool:
         """Do one Lloyd iteration and drop empty clusters; return whether a label changed."""
         self.n_passes += 1
-        self.nearest.settle(local=self.is_large)
+        self.nearest.lloyd_step(local=self.is_large)
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
@@ -107,12 +106,12 @@ class RowClusters:
             new_label = np.arange(k, dtype=np.int32)
             far_label = new_label.copy()
             far_label[split] = k + np.arange(n_new)
-            self.nearest.summary.resize(k + n_new)
-            for sums, part in zip(self.nearest.summary, far, strict=True):
+            summary = self.nearest.summary = self.nearest.summary.with_empty(n_new)
+            for sums, part in zip(summary, far, strict=True):
                 sums[k:] = part
                 sums[split] -= part
             ancestor = np.append(np.arange(k), split)
-            self.nearest.adopt(Relabelling(new_label, far_label), ancestor)
+            self.nearest.relabel(Relabelling(new_label, far_label), ancestor)
 
     def merge(self) -> int:
         """Merge pairs of clusters while that lowers the objective; return how many."""
@@ -134,10 +133,11 @@ class RowClusters:
             number = np.cumsum(stays, dtype=np.int32) - 1
             number[gone] = number[kept]
             label, heir = number[label], heir[stays]
-            summary.keep(stays)
+            summary = summary.take(stays)
         n_merged = k - len(heir)
         if n_merged:
-            self.nearest.adopt(Relabelling(label), heir)
+            self.nearest.summary = summary
+            self.nearest.relabel(Relabelling(label), heir)
         return n_merged
 
     def moves(self) -> tuple[Callable[[], int], ...]:
@@ -153,16 +153,16 @@ class RowClusters:
 
     def save(self) -> int:
         """Save the labels; return the number of clusters."""
-        self.nearest.keep(np.arange(self.n_clusters))
+        self.nearest.save_labels(np.arange(self.n_clusters))
         return self.n_clusters
 
     def accept(self, saved: int) -> None:
         """Discard the saved labels."""
-        self.nearest.forget_kept()
+        self.nearest.forget_saved_labels()
 
     def restore(self, saved: int) -> None:
         """Restore the saved labels, of so many clusters."""
-        self.nearest.take_back(saved)
+        self.nearest.restore_labels(saved)
 
     def move_rows(self) -> int:
         """Make Hartigan moves of single rows, largest gains first; return how many."""
@@ -172,7 +172,7 @@ class RowClusters:
         order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
         ids, target = ids[order], target[order]
         picked = self.rows.pick(ids)
-        steps = self.frame.steps(picked.weight, picked.points() - self.frame.origin)
+        steps = self.frame.to_steps(picked.weight, picked.points() - self.frame.origin)
         label = picked_labels(self.rows, self.nearest.state, ids)
         weight, total = list(self.nearest.summary.weight), list(self.nearest.summary.total)
         ancestor = list(range(self.n_clusters))
@@ -201,7 +201,7 @@ class RowClusters:
             same = np.arange(self.n_clusters, dtype=np.int32)
             change_ = Relabelling(same, None, places, labels)
             self.nearest.summary = Summary(np.array(weight), np.array(total))
-            self.nearest.adopt(change_, np.array(ancestor))
+            self.nearest.relabel(change_, np.array(ancestor))
         return len(moved)
 
     def _energies(self, clusters) -> float:
@@ -229,7 +229,7 @@ class RowClusters:
 class MoveSearch(NamedTuple):
     """Arguments of the search for Hartigan moves, the same for all blocks."""
 
-    frame: Frame
+    frame: FixedPoint
     form: Any
     products: Products
     weight: np.ndarray  # (n_clusters,)
@@ -259,7 +259,7 @@ def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]
     return block.start + ids[best], target[best], gain[best]
 
 
-def picked_labels(rows: Rows, state, ids: np.ndarray) -> np.ndarray:
+def picked_labels(rows: Backend, state, ids: np.ndarray) -> np.ndarray:
     """Return the labels of some rows."""
     order = np.argsort(ids)
     found = np.concatenate(rows.run(labels_block, state, ids[order], data=False))
@@ -275,14 +275,14 @@ def labels_block(block: Block, held, places: np.ndarray) -> np.ndarray:
 
 
 def refine(
-    nearest: Nearest,
+    nearest: Assignment,
     penalty: float,
     *,
     tol: float,
     max_iter: int,
     on_pass: OnPass = ignore_pass,
     checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
-    start: Callable[[Nearest], None] = lambda nearest: None,
+    start: Callable[[Assignment], None] = lambda nearest: None,
 ) -> Clustering:
     """Run the local search until no move lowers the objective by more than a share ``tol`` of it.
 
@@ -303,9 +303,10 @@ def refine(
 
     search.run(prepare_round)
     search.finish()
-    # The objective is computed from the exact sums; stored centers are rounded far from the origin.
-    nearest.settle_for_good()
+    # Every row to the nearest of all centers.
+    clusters.is_large = False
+    clusters.reassign()
     search.note()
     return Clustering(
-        nearest, search.history[-1], search.history, 2 + clusters.n_passes, search.converged
+        nearest, search.history[-1], search.history, 1 + clusters.n_passes, search.converged
     )
