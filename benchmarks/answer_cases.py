@@ -169,8 +169,22 @@ def load_saved(X, groups):
     return countless.load_model("model.zip").estimator.predict(X)
 
 
-# For each public function: its answer on blobs in two groups.
+def merged(X, groups):
+    edits = {"format": "countless edits", "version": 1}
+    edits["edits"] = [{"action": "merge", "clusters": [0, 2]}]
+    return countless.apply_edits(countless.DPMeans(60.0).fit(X), edits).labels_
+
+
+def page(X, groups):
+    """A page shows a clustering and computes none: it need only be written."""
+    path = countless.report(countless.DPMeans(60.0).fit(X), X, "page.html", force=True)
+    return [path.is_file()]
+
+
+# For each public function, and class that is made by one: its answer on blobs in groups.
 FUNCTIONS: dict[str, Callable] = {
+    "EditedClustering": merged,
+    "apply_edits": merged,
     "bootstrap": lambda X, g: (
         countless.bootstrap(countless.DPMeans(60.0), X, n_draws=5, random_state=0).draws
     ),
@@ -179,6 +193,7 @@ FUNCTIONS: dict[str, Callable] = {
     "hdp_penalties": lambda X, g: np.array(countless.hdp_penalties(X, g, 3, 5)),
     "load_model": load_saved,
     "penalty_path": lambda X, g: countless.penalty_path(X).breakpoints,
+    "report": page,
     "save_model": load_saved,
 }
 

@@ -3,7 +3,7 @@
 A refactoring must not change them. Record the answers before and after it, and compare:
 
     python benchmarks/answers.py record OLD.json [--only dp-means]
-    python benchmarks/answers.py compare OLD.json NEW.json
+    python benchmarks/answers.py compare OLD.json NEW.json [--only dp-means]
 
 Each case is a name and its facts: labels as a digest and their number of clusters, which must be
 equal, and numbers such as the objective, which may differ by 1e-12 of their size. A public name of
@@ -168,9 +168,9 @@ def cases() -> Iterator[tuple]:
         yield f"command {command}", run, command, f"out{number}"
 
 
-def bare(name: str) -> str:
-    """Return a name without what tells that of a class from that of a method."""
-    return name.lower().replace("-", "")
+def matches(name: str, only: str) -> bool:
+    """Whether the name of a case contains a text; `dp-means` is found in `DPMeans`."""
+    return only.lower().replace("-", "") in name.lower().replace("-", "")
 
 
 def record(only: str) -> dict[str, dict]:
@@ -180,7 +180,7 @@ def record(only: str) -> dict[str, dict]:
         raise SystemExit(f"not both public and here: {sorted(known ^ set(countless.__all__))}")
     found: dict[str, dict] = {}
     for name, compute, *arguments in cases():
-        if bare(only) in bare(name):
+        if matches(name, only):
             start = time.process_time()
             try:
                 found[name] = compute(*arguments)
@@ -215,14 +215,15 @@ def equal(a, b) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    recording = commands.add_parser("record")
-    recording.add_argument("file", type=Path)
-    recording.add_argument("--only", default="", help="cases whose name contains this")
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("files", type=Path, nargs=2)
+    commands.add_parser("record").add_argument("file", type=Path)
+    commands.add_parser("compare").add_argument("files", type=Path, nargs=2)
+    for command in commands.choices.values():
+        command.add_argument("--only", default="", help="cases whose name contains this")
     chosen = parser.parse_args()
     if chosen.command == "compare":
-        lines = list(differences(*(json.loads(file.read_text()) for file in chosen.files)))
+        records = [json.loads(file.read_text()) for file in chosen.files]
+        old, new = ({k: v for k, v in r.items() if matches(k, chosen.only)} for r in records)
+        lines = list(differences(old, new))
         print(*lines, sep="\n", end="\n" if lines else "")
         sys.exit(bool(lines))
     target = chosen.file.absolute()
