@@ -29,7 +29,7 @@ _OPTIONS = (
         default=100,
         show_default=True,
         metavar="N",
-        help="How often each chain moves everything; the first half is forgotten.",
+        help="Sweeps of each chain over all rows and columns; the first half is burn-in.",
     ),
     click.option(
         "--chains",
@@ -96,15 +96,13 @@ def read_mixed(choices: "DataChoices") -> MixedTable:
 
 def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
     """Return some columns unprocessed; text columns have None for missing values."""
-    import numpy as np
-
+    from .._data.table import text_cells
     from .._mcmc.crosscat.table import Table as CellTable
 
     cells = []
     for name in names:
         if name in words:
-            column = table.words(name)
-            cells.append(np.array([*column.levels, None], dtype=object)[column.codes])
+            cells.append(text_cells(table.words(name)))
         else:
             cells.append(table.numbers(name))
     return CellTable(names, cells)
@@ -155,13 +153,8 @@ def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
     return ColumnsAsTheyAre(names, {names[j] for j in words})
 
 
-def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
-    """Read the table of ``countless fit``, or reject an option that does not apply to it."""
-    from .._errors import InputError
-
-    for option in ("weight", "compare", "group", "scale"):
-        if getattr(choices, option) is not None:
-            raise InputError(f"{method} takes no --{option}")
+def read_for_fit(screen: "Screen", choices: "DataChoices") -> MixedTable:
+    """Read the table of ``countless fit``."""
     with screen.step("read", f"reading {choices.reading.source}"):
         return read_mixed(choices)
 
@@ -193,12 +186,14 @@ def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) 
 
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
     """Read the table of a command and fit it according to its options."""
+    choices = data_choices(data, {**options, "weight": None, "missing": "error", "scale": None})
+    choices.reading.check()
+
     from .._data.columns import named_columns
     from ..crosscat import CrossCat
     from .console import Screen
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    choices = data_choices(data, {**options, "weight": None, "missing": "error", "scale": None})
     with screen.step("read", f"reading {data}"):
         mixed = read_mixed(choices)
     counts = named_columns(mixed.table, options["count"])
@@ -264,9 +259,10 @@ def run_crosscat(
     from .._data.write import table_csv, write_directory
     from ..serialize.model_file import model_bytes
     from .console import to_json
-    from .run import FILES, run_record
+    from .options import FILES
+    from .run import run_record
 
-    mixed = read_for_fit(screen, choices, request.method)
+    mixed = read_for_fit(screen, choices)
     fit_mixed(screen, mixed, estimator, request.method)
     views = views_record(estimator)
     show_views(screen, views)

@@ -26,23 +26,12 @@ from .._report.summary import NOISE, ClusterSummary
 from .._report.text import candidates_view, clusters_view
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
-from .data import Cells, Data
+from .data import Cells, PreparedTable
+from .methods import METHODS
 from .mixture import posterior_of, posterior_picture, posterior_record
-from .out_of_core import FarData
+from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
-from .registry import SAMPLED
-
-FILES = (
-    "blocks.png",
-    "candidates.png",
-    "columns.csv",
-    "labels.csv",
-    "model.zip",
-    "path.png",
-    "posterior.png",
-    "run.json",
-)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -60,13 +49,13 @@ class Request:
     plot: bool
 
 
-def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     """Cluster the data, report the result, and write it."""
     with _resuming(screen, estimator):
         _run(screen, data, estimator, request)
 
 
-def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
     with screen.step("summarize", "describing the clusters"):
         clusters = data.summarize(labels)
@@ -80,15 +69,10 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
-    if request.plot and request.method in SAMPLED:
-        with screen.step("plot", "drawing the posterior"):
-            files["posterior.png"] = posterior_picture(estimator)
-    elif request.plot and hasattr(estimator, "candidates_"):
-        with screen.step("plot", "drawing the candidates"):
-            files["candidates.png"] = candidates_picture(estimator, data.matrix)
-    elif request.plot:
-        with screen.step("plot", "drawing the penalty path"):
-            files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
+    if request.plot:
+        picture = METHODS[request.method].picture
+        with screen.step("plot", f"drawing the {picture}"):
+            files[f"{picture}.png"] = _PICTURES[picture](estimator, data, request.seed)
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
@@ -98,7 +82,7 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
     screen.finish(record)
 
 
-def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> Any:
+def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> Any:
     n_rows, n_columns = data.shape
     extra: dict[str, Any] = {}
     if data.weight is not None:
@@ -230,16 +214,24 @@ def show_result(
         )
 
 
-def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
-    """Return the path that the fit used, or compute the path of the data if it used none."""
+def _draw_path(estimator: Any, data: PreparedTable, seed: int) -> bytes:
+    """Draw the path that the fit used, or that of the data if it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
-        return path
+        return path_picture(path)
     if not hasattr(estimator, "divergence"):
         raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
     from .._path.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
-    return penalty_path(data.matrix, sample_weight=data.weight, **settings)
+    return path_picture(penalty_path(data.matrix, sample_weight=data.weight, **settings))
+
+
+# What --plot draws, by the picture of the method.
+_PICTURES = {
+    "candidates": lambda estimator, data, seed: candidates_picture(estimator, data.matrix),
+    "path": _draw_path,
+    "posterior": lambda estimator, data, seed: posterior_picture(estimator),
+}
 
 
 def run_record(

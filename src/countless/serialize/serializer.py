@@ -2,10 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .._registry import Estimator
 
 State = dict[str, Any]  # arrays and plain values by their names
 
@@ -14,7 +15,7 @@ RAN = {"n_iter_": int, "converged_": bool}
 _MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
 
-class Kind(NamedTuple):
+class Serializer(NamedTuple):
     """The serializer of one estimator class: which part of its fitted state is saved.
 
     ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value;
@@ -25,18 +26,13 @@ class Kind(NamedTuple):
     names.
     """
 
-    module: str
-    class_name: str
+    estimator: Estimator
     arrays: dict[str, str]
     values: dict[str, type]
     check: Callable[[Any, State], int]
     restore: Callable[[Any, State], None]
     examples: Callable[[Any], Any]
     collect: Callable[[Any], State] | None = None
-
-    def load(self) -> type:
-        """Import the class."""
-        return getattr(import_module(self.module), self.class_name)
 
     def state(self, estimator: Any) -> State:
         """Return the saved state of a fitted estimator."""
