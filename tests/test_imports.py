@@ -38,12 +38,11 @@ FLOORS = (
         "models",
         "priors",
     },
-    # Other engines use the function dp_means.
-    {"_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
-    # The public estimators but AutoClustering, which chooses among them.
-    {entry.module.split(".")[1] for entry in ESTIMATORS.values()} - {"auto", "dp_means"}
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
+    # The public estimators but those that choose or change others.
+    {entry.module.split(".")[1] for entry in ESTIMATORS.values()} - {"auto"}
     | {"baselines", "stability"},
-    {"_auto", "auto"},
+    {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )

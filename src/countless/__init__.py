@@ -8,6 +8,7 @@ from countless._registry import PUBLIC
 if TYPE_CHECKING:
     from countless._path.penalty import farthest_first_penalty as farthest_first_penalty
     from countless._path.penalty import penalty_path as penalty_path
+    from countless._report.page import report as report
     from countless._tree.gap import cut_gap as cut_gap
     from countless.affinity_propagation import AffinityPropagation as AffinityPropagation
     from countless.auto import AutoClustering as AutoClustering
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from countless.divisive import LinkageClustering as LinkageClustering
     from countless.dp_means import DPMeans as DPMeans
     from countless.dp_mixture import DPMixture as DPMixture
+    from countless.edited_clustering import EditedClustering as EditedClustering
+    from countless.edited_clustering import apply_edits as apply_edits
     from countless.graph_dp_means import GraphDPMeans as GraphDPMeans
     from countless.hdp_means import HDPMeans as HDPMeans
     from countless.hdp_means import hdp_penalties as hdp_penalties

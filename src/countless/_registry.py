@@ -151,7 +151,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 Estimator(
                     "DPMeans",
                     "countless.dp_means",
-                    supports=("out_of_core", "dask", "stream", "checkpoint"),
+                    supports=("out-of-core", "dask", "stream", "checkpoint"),
                 ),
                 "round clusters: as many centers as the data supports, each at the penalty's cost",
                 "penalty",
@@ -241,20 +241,29 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
     {method.estimator.class_name: method.estimator for method in METHODS.values()}
 )
 
+# The class that `apply_edits` makes of a fitted estimator; it has no fit of its own.
+EDITED_CLUSTERING = Estimator("EditedClustering", "countless.edited_clustering")
+
 # Public functions, and the modules that they are imported from.
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
+        "apply_edits": "countless.edited_clustering",
         "bootstrap": "countless.stability",
         "cut_gap": "countless._tree.gap",
         "farthest_first_penalty": "countless._path.penalty",
         "hdp_penalties": "countless.hdp_means",
         "load_model": "countless.serialize.model_file",
         "penalty_path": "countless._path.penalty",
+        "report": "countless._report.page",
         "save_model": "countless.serialize.model_file",
     }
 )
 
 # The module of each public name.
 PUBLIC: Mapping[str, str] = MappingProxyType(
-    {**{name: entry.module for name, entry in ESTIMATORS.items()}, **FUNCTIONS}
+    {
+        **{name: entry.module for name, entry in ESTIMATORS.items()},
+        EDITED_CLUSTERING.class_name: EDITED_CLUSTERING.module,
+        **FUNCTIONS,
+    }
 )

@@ -35,10 +35,9 @@ def principal_axes(
     ([4.0, 1.0], [0.0, 0.0])
     """
     share = weight / weight.sum()
-    if divergence.name not in ("sqeuclidean", "cosine"):
+    if not divergence.is_metric:
         # Near the center a Bregman divergence is a squared distance with one scale per column.
-        room = np.minimum(center, 1 - center) if divergence.name == "logistic" else center
-        step = 1e-4 * np.maximum(room, 0.0)
+        step = 1e-4 * np.maximum(divergence.margin(center), 0.0)
         ahead, _ = divergence.slope_offset((center + step)[None])
         behind, _ = divergence.slope_offset((center - step)[None])
         curvature = np.divide(

@@ -151,9 +151,9 @@ def clouds_like(
     n_points = int(min(n_rows, N_POINTS))
     generator = np.random.default_rng(SEED)
     kinds: Iterator[np.ndarray]
-    if divergence.name == "cosine":
+    if divergence.is_directional:
         kinds = _directions(sample, weight, n_points, generator)
-    elif divergence.name == "sqeuclidean" and _discrete_columns(sample):
+    elif divergence.is_shift_invariant and _discrete_columns(sample):
         kinds = rows_like(sample, weight, n_rows)
     else:
         axes = principal_axes(sample, weight, center, divergence)

@@ -1,6 +1,6 @@
 """Summaries as text for a terminal. Data are escaped: never markup, never control characters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -84,6 +84,7 @@ def clusters_view(
     clusters: Sequence[ClusterSummary],
     cell: Callable[[int, str], str],
     row_name: Callable[[int], str],
+    names: Mapping[int, str] | None = None,
 ) -> RenderableType:
     """Show each cluster with its size, its distinguishing features, and a typical row.
 
@@ -95,6 +96,8 @@ def clusters_view(
         ``cell(row, column)`` is the original text of the table at a position of the matrix.
     row_name : callable
         The name of the row at a position of the matrix.
+    names : mapping from int to str, optional
+        The names of some clusters.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def clusters_view(
         if at:
             grid.add_section()
         grid.add_row(
-            "noise" if cluster.label == NOISE else str(cluster.label),
+            Text(printable(_cluster_name(cluster.label, names or {}))),
             str(cluster.size),
             percent(cluster.share),
             "",
@@ -133,6 +136,11 @@ def clusters_view(
             grid.add_row("", "", "", *(Text(printable(part)) for part in shown))
     rest = len(clusters) - MOST_CLUSTERS
     return _with_rest(grid, rest, "clusters; run.json describes them all")
+
+
+def _cluster_name(label: int, names: Mapping[int, str]) -> str:
+    number = "noise" if label == NOISE else str(label)
+    return f"{number} {names[label]}" if label in names else number
 
 
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:

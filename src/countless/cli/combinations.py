@@ -25,19 +25,23 @@ CONFLICTS = (
         ("compare", "group", "categorical", "missing impute"),
         "needs the whole table in memory",
     ),
+    Conflict(("stream", "out-of-core", "dask"), ("report", "edits")),
     Conflict(("out-of-core", "dask"), ("metric",), "compares all pairs of rows"),
 )
-REQUIRED = {"block-rows": "stream"}
+REQUIRED = {"block-rows": "stream", "bootstrap": "report"}
 # Options that only the methods that say so support.
 SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask")
 # Options of prepared rows that methods with another input do not take, and what they take.
 NOT_TAKEN = {
     "rows": ((), ""),
     "edges": (
-        ("columns", "exclude", "categorical", "id", "compare", "group", "scale"),
+        ("columns", "exclude", "categorical", "id", "compare", "group", "scale", "report", "edits"),
         "it reads an edge list",
     ),
-    "table": (("weight", "compare", "group", "scale"), "it takes columns as they are"),
+    "table": (
+        ("weight", "compare", "group", "scale", "edits", "bootstrap"),
+        "it takes columns as they are",
+    ),
 }
 # Options that are parameters of the method, and the names of these.
 PARAMETERS = {

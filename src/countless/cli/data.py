@@ -14,6 +14,7 @@ from .._data.write import Content, labels_csv
 from .._errors import InputError
 from .._report.summary import ClusterSummary, summarize_clusters
 from .._report.text import columns_view
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
 from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
@@ -324,7 +325,7 @@ def prepare_data(
     if as_they_are and missing == "error":
         missing = "impute"  # only for the summary of clusters; the metric ignores missing values
     if scale is None:
-        scale = not table.uniform and divergence == "sqeuclidean"
+        scale = not table.uniform and allows_scaling(divergence)
     with screen.step("prepare", "preparing the columns"):
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)

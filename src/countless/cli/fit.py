@@ -18,6 +18,7 @@ from .methods import METHODS, make_estimator, pairs_parameters
 from .mixture import mixture_options, takes_raw_values
 from .options import FILES, DataChoices, as_given, data_choices, data_options, named_after
 from .picture import need_matplotlib
+from .report import edits_from, need_report
 
 if TYPE_CHECKING:
     from .console import Screen
@@ -76,6 +77,23 @@ BLOCK_ROWS = 10_000
     "posterior of a mixture (posterior.png), or the blocks of bicluster (blocks.png).",
 )
 @click.option(
+    "--report",
+    is_flag=True,
+    help="Write report.html, too: one page to look at, to send, and to edit clusters on.",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cluster N resamples for the report, to see how stable each cluster is.",
+)
+@click.option(
+    "--edits",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Apply the edits that were saved on a report: names, merges, splits.",
+)
+@click.option(
     "--checkpoint",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -127,6 +145,9 @@ def fit(data: str, **options: Any) -> None:
     check_free(out, FILES, options["force"])
     if options["plot"]:
         need_matplotlib()
+    if options["report"]:
+        need_report()
+    edits = None if options["edits"] is None else edits_from(options["edits"])
     if options["checkpoint"] is not None:
         check_free_file(options["checkpoint"], force=True)
     check_parameters(method, given)
@@ -139,7 +160,16 @@ def fit(data: str, **options: Any) -> None:
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     request = Request(
-        "fit", method.name, arguments, options["seed"], out, options["force"], options["plot"]
+        "fit",
+        method.name,
+        arguments,
+        options["seed"],
+        out,
+        options["force"],
+        options["plot"],
+        options["report"],
+        options["bootstrap"] or 0,
+        edits,
     )
     FITS["stream" if options["stream"] else method.estimator.gives](
         screen, choices, estimator, request

@@ -26,6 +26,7 @@ FILES = (
     "model.zip",
     "path.png",
     "posterior.png",
+    "report.html",
     "run.json",
 )
 

@@ -24,6 +24,7 @@ from .._data.stored import scratch_folder
 from .._data.write import label_lines, labels_header
 from .._errors import InputError
 from .._report.summary import ClusterSummary, Visit, summarize_clusters
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport
 from ..preprocess.prepare import NumericStep, Preparation
 from ..preprocess.statistics import Statistics, Survey, prepared_blocks, survey_source
@@ -165,7 +166,7 @@ def open_stored(
             "--dask reads formats whose parts can be read apart, npy and Parquet; not text"
         )
     if scale is None:
-        scale = not source.format.uniform and divergence == "sqeuclidean"
+        scale = not source.format.uniform and allows_scaling(divergence)
     with scratch_folder() as folder:
         backend = backend or _Disk(folder)
         with screen.step("read", f"looking at {source.name}") as say:

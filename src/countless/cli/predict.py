@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .._data.table import Table
     from ..preprocess.prepare import Preparation
-    from .crosscat import ColumnsAsTheyAre
+    from .mixed import ColumnsAsTheyAre
 
 
 @click.command(short_help="Label new rows by a saved model.")
@@ -63,7 +63,7 @@ def predict(model: str, data: str, **options: Any) -> None:
     from .._data.table import counted, listing
     from ..serialize.model_file import load_model
     from .console import Screen
-    from .crosscat import columns_as_they_are
+    from .mixed import columns_as_they_are
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("load", f"loading {model}"):

@@ -24,14 +24,16 @@ from .._report.plain import (
 )
 from .._report.summary import NOISE, ClusterSummary
 from .._report.text import candidates_view, clusters_view
+from ..edited_clustering import apply_edits
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
-from .data import Cells, PreparedTable
+from .data import Cells, MemoryTable, PreparedTable
 from .methods import METHODS
 from .mixture import posterior_of, posterior_picture, posterior_record
 from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
+from .report import report_of_data
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -47,6 +49,9 @@ class Request:
     out: Path
     force: bool
     plot: bool
+    report: bool = False
+    n_bootstrap: int = 0
+    edits: dict[str, Any] | None = None
 
 
 def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
@@ -57,6 +62,9 @@ def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -
 
 def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
+    if request.edits is not None:
+        estimator = _edit(screen, data, estimator, request.edits)
+        labels = estimator.labels_
     with screen.step("summarize", "describing the clusters"):
         clusters = data.summarize(labels)
         agreement = data.agreement(labels)
@@ -73,6 +81,10 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         picture = METHODS[request.method].picture
         with screen.step("plot", f"drawing the {picture}"):
             files[f"{picture}.png"] = _PICTURES[picture](estimator, data, request.seed)
+    if request.report:
+        assert isinstance(data, MemoryTable), "tables out of core were refused"
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_data(estimator, data, labels, request)
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
@@ -104,6 +116,15 @@ def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> An
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _edit(screen: Screen, data: PreparedTable, estimator: Any, edits: dict[str, Any]) -> Any:
+    """Return the fitted estimator with the user's edits."""
+    with screen.step("edit", "applying the edits"):
+        try:
+            return apply_edits(estimator, edits, data.given)
+        except ValueError as error:
+            raise InputError(f"--edits: {error}") from error
 
 
 @contextmanager
@@ -144,7 +165,9 @@ def result_of(
     for name in (*penalties, "objective_", "alpha_", "log_evidence_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
-    if data.groups is not None:
+    if hasattr(estimator, "edits_"):
+        result["edits"] = estimator.edits_["edits"]
+    elif data.groups is not None:
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
         n_local = {str(name): int(n) for name, n in pairs}
         result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
@@ -162,12 +185,20 @@ def result_of(
     result["clusters"] = [
         {
             **cluster._asdict(),
+            **_name_of(estimator, cluster.label),
             "typical": int(cells.rows[cluster.typical]) + 1,
             "typical_values": {name: cells.cell(cluster.typical, name) for name in used},
         }
         for cluster in clusters
     ]
     return result
+
+
+def _name_of(estimator: Any, label: int) -> dict[str, str]:
+    """Return the name that the user gave to a cluster, if any."""
+    names = getattr(estimator, "cluster_names_", [])
+    name = names[label] if 0 <= label < len(names) else ""
+    return {"name": name} if name else {}
 
 
 def show_result(
@@ -179,6 +210,8 @@ def show_result(
 ) -> None:
     """Print the number of clusters, its confidence, and the distinguishing features of each."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
+    if "edits" in result:
+        line += f" and edited ({counted(len(result['edits']), 'edit')})"
     if "best_method" in result:
         line += f": {result['best_method']}"
     if "penalty" in result:
@@ -204,7 +237,8 @@ def show_result(
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))
-    screen.show("", clusters_view(clusters, cells.cell, cells.row_name))
+    names = {one["label"]: one["name"] for one in result["clusters"] if "name" in one}
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names))
     if agreement := result["agreement"]:
         screen.show(
             "",

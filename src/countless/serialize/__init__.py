@@ -1,7 +1,7 @@
 """Serializers of the estimators of model files: their state, its shapes, and its restoration.
 
 `hard` has estimators of one clustering, `bayes` those with a component model, `tables` those of
-unprocessed tables, `baselines` scikit-learn's.
+unprocessed tables, `edited` edited clusterings, `baselines` scikit-learn's.
 """
 
 from typing import Any
@@ -10,11 +10,14 @@ import numpy as np
 
 from .baselines import SCIKIT_LEARN
 from .bayes import BAYES
+from .edited import EDITED
 from .hard import HARD
 from .serializer import Serializer
 from .tables import TABLES
 
-SERIALIZERS = {each.estimator.class_name: each for each in (*HARD, *BAYES, *TABLES, *SCIKIT_LEARN)}
+SERIALIZERS = {
+    each.estimator.class_name: each for each in (*HARD, *BAYES, *TABLES, *EDITED, *SCIKIT_LEARN)
+}
 
 
 def serializer_of(estimator: Any) -> Serializer | None:

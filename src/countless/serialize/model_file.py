@@ -116,6 +116,9 @@ def model_bytes(estimator: Any, preparation: Preparation | None = None) -> bytes
         raise InputError(f"{type(estimator).__name__} has no state that a model file can hold")
     try:
         state = serializer.state(estimator)
+        if serializer.inner is not None:
+            inside = model_bytes(getattr(estimator, serializer.inner))
+            state["model_"] = np.frombuffer(inside, dtype=np.uint8)
     except ValueError as error:
         raise InputError(f"{serializer.estimator.class_name}: {error}") from error
     arrays = {name: np.ascontiguousarray(state[name]) for name in serializer.arrays}
@@ -171,19 +174,22 @@ def load_model(path: str | Path) -> SavedModel:
     try:
         with path.open("rb") as file:
             size = file.seek(0, io.SEEK_END)
-            return _read(file, size)
+            return read_model(file, size)
     except ModelFileError as error:
         raise ModelFileError(f"{path.name} is no usable model: {error}") from error
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _read(file: BinaryIO, size: int) -> SavedModel:
+def read_model(file: BinaryIO, size: int, *, inside: bool = False) -> SavedModel:
+    """Read an open model file; one that is ``inside`` another must not have another inside."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = _checked_members(archive, size)
             header = _read_header(archive, members)
             serializer = SERIALIZERS[header["kind"]]
+            if inside and serializer.inner is not None:
+                raise ModelFileError("it was edited twice")
             arrays = {
                 name: _read_array(archive, members, name, letter, header["arrays"][name])
                 for name, letter in serializer.arrays.items()
@@ -269,7 +275,9 @@ def _restore(
             name: _checked_value(name, header["values"][name], serializer)
             for name in serializer.values
         }
-        state = arrays | values
+        state: dict[str, Any] = arrays | values
+        if serializer.inner is not None:
+            state[serializer.inner] = _inside(arrays["model_"])
         n_features = serializer.check(estimator, state)
         stated = header.get("preparation")
         preparation = None if stated is None else Preparation.from_json(stated)
@@ -279,10 +287,25 @@ def _restore(
             # Restoring a state is not a fit, so its warnings do not apply.
             warnings.simplefilter("ignore")
             serializer.restore(estimator, state)
-        check_predictions(estimator, serializer.examples(estimator))
+        check_predictions(estimator, _examples(serializer, estimator))
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(" ".join(str(error).split())) from error
     return SavedModel(estimator, preparation)
+
+
+def _inside(content: np.ndarray) -> Any:
+    """Return the estimator whose file is inside another file."""
+    if content.dtype != np.uint8 or content.ndim != 1:
+        raise ValueError("its model_ is no file")
+    return read_model(io.BytesIO(content.tobytes()), len(content), inside=True).estimator
+
+
+def _examples(serializer: Serializer, estimator: Any) -> Any:
+    """Return rows that a restored estimator must be able to predict."""
+    if serializer.examples is not None:
+        return serializer.examples(estimator)
+    inner = getattr(estimator, str(serializer.inner))
+    return _examples(SERIALIZERS[type(inner).__name__], inner)
 
 
 def _checked_value(name: str, value: Any, serializer: Serializer) -> Any:

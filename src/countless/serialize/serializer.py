@@ -23,7 +23,8 @@ class Serializer(NamedTuple):
     in itself or with the parameters, and returns the number of columns the model expects.
     ``restore`` copies the state into a new estimator, and ``examples`` returns rows that it must
     then be able to predict. ``collect`` computes the state where it is not attributes of the same
-    names.
+    names. ``inner`` is the attribute with another estimator, whose own file is the array
+    ``model_``; the state then has that estimator, and its examples may be those of the outer one.
     """
 
     estimator: Estimator
@@ -31,8 +32,9 @@ class Serializer(NamedTuple):
     values: dict[str, type]
     check: Callable[[Any, State], int]
     restore: Callable[[Any, State], None]
-    examples: Callable[[Any], Any]
+    examples: Callable[[Any], Any] | None
     collect: Callable[[Any], State] | None = None
+    inner: str | None = None
 
     def state(self, estimator: Any) -> State:
         """Return the saved state of a fitted estimator."""
