@@ -14,7 +14,7 @@ from countless._mcmc.bicluster.chain import BiclusterChain, Bundle
 from countless.kernels.gibbs import sweep
 from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
 from countless.priors import DirichletProcess, Gamma, PitmanYor
-from countless.serialize import KINDS
+from countless.serialize import SERIALIZERS
 from countless.serialize.model_file import load_model, model_bytes, save_model
 
 BINARY = np.array([[1.0, 1.0, 0.0], [1.0, np.nan, 0.0], [0.0, 0.0, 0.0]])
@@ -264,7 +264,7 @@ def test_a_saved_model_predicts_alike(tmp_path, kind):
 def test_a_changed_file_is_refused(name, change):
     X = np.kron([[1.0, 0.0], [0.0, 1.0]], np.ones((4, 3)))
     model = DPBiclustering(n_chains=1, n_sweeps=4, random_state=0).fit(X)
-    kind = KINDS["DPBiclustering"]
+    kind = SERIALIZERS["DPBiclustering"]
     state = kind.state(model)
     assert kind.check(model, state) == 6
     with pytest.raises(ValueError, match=r"its |hyperparameters"):

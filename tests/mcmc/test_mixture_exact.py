@@ -168,7 +168,7 @@ def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
 
-def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
+def test_ambiguous_rows_are_learned_while_a_chain_settles_and_then_stay():
     scan_order = ScanOrder(10, n_warm_up=6)
     for n_before in range(20):
         odds = np.zeros(10)
@@ -182,7 +182,7 @@ def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
     np.testing.assert_array_equal(scan_order.order, [*range(10), *[2] * SCANS.extra_scans])
 
 
-def test_a_sweep_over_restless_rows_alone_visits_them_three_times():
+def test_a_sweep_over_ambiguous_rows_alone_visits_them_three_times():
     scan_order = ScanOrder(10, n_warm_up=1)
     scan_order.record(np.zeros(10))
     np.testing.assert_array_equal(scan_order.order, [*range(10)] * 3)
