@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from harness import Contestant, ContestantFailed, Limits, machine, measure, print_parts, say
 
 from countless.image import read_picture
 from countless.image.segment import cut_patches
 from countless.image.similarity import similarity
+from harness import Contestant, ContestantFailed, Limits, machine, measure, print_parts, say
 
 DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 METHODS = "segment_methods.py"

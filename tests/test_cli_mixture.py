@@ -74,7 +74,7 @@ def test_data_sets_share_clusters(run, counts):
         (("--method", "dp-mixture", "--model", "gausian"), "'gausian' is not one of"),
         (
             ("--method", "dp-mixture", "--model", "poisson"),
-            "an integer: row 1, column 'a' has 0.5",
+            "not an integer: row 1, column 'a' has 0.5",
         ),
         (("--method", "dp-mixture", "--group", "b"), "takes no groups; leave out --group"),
     ],

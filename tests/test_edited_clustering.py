@@ -104,13 +104,14 @@ def test_the_chosen_model_of_several_is_edited():
 def plain_split(atoms, inside):
     """Follow every merge with sets of atoms."""
     rows_of = [
-        {a for a in np.flatnonzero(inside) if atoms.item[a] == item} for item in range(atoms.n_items)
+        {a for a in np.flatnonzero(inside) if atoms.item[a] == item}
+        for item in range(atoms.n_items)
     ]
     size = lambda part: sum(int(atoms.rows[a]) for a in part)  # noqa: E731
     total = size(np.flatnonzero(inside))
     found = {"considerable": None, "any": None}
     for a, b in atoms.children:
-        small, large = sorted((rows_of[b], rows_of[a]), key=size)
+        small = min((rows_of[b], rows_of[a]), key=size)
         if small:
             found["any"] = small
             if size(small) * 20 >= total:

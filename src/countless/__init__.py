@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from countless._path.penalty import farthest_first_penalty, penalty_path
-    from countless._tree.gap import cut_gap
     from countless._report.page import report
+    from countless._tree.gap import cut_gap
     from countless.affinity_propagation import AffinityPropagation
     from countless.auto import AutoClustering
     from countless.bhc import BayesianHierarchicalClustering

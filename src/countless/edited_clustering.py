@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless._edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
 from countless._labels import look_up
 from countless._path.micro import assign_to
@@ -124,14 +124,16 @@ def apply_edits(
     """
     given = read_edits(edits)
     if isinstance(model, EditedClustering):
-        raise ValueError("the model was edited already: apply all edits to the one it was made from")
+        raise ValueError("the model was edited already: apply all edits to the original")
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{type(model).__name__} has no rule for new rows: its clusters cannot be edited"
         )
     labels = labels_of(model, X)
     divides = any(edit["action"] in _OF_ROWS for edit in given["edits"])
-    merges = merges_of(model, labels, path=path_of(model, X)) if divides and labels is not None else None
+    merges = (
+        merges_of(model, labels, path=path_of(model, X)) if divides and labels is not None else None
+    )
     if divides and (merges is None or merges.centers is None):
         raise ValueError(_no_path(model, labels, merges))
     known = labels is not None

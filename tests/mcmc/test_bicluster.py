@@ -202,7 +202,7 @@ def test_words_and_counts_have_models():
         ("poisson", [[1.0, 2.0], [np.nan, -1.0]], "negative count: row 1, column 1 has -1"),
         ("bernoulli", [[1.0, 0.0], [0.5, 1.0]], "neither 0 nor 1: row 1, column 0 has 0.5"),
         ("gaussian", [[1.0, 0.0]], "model must be 'auto', 'diagonal'"),
-        ("auto", [[np.nan, np.nan]], "no cell that is not a gap"),
+        ("auto", [[np.nan, np.nan]], "no cell that is not missing"),
     ],
 )
 def test_bad_input_is_refused_by_name(model, X, message):

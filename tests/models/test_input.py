@@ -25,8 +25,8 @@ DATES = pd.DataFrame({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[n
 @pytest.mark.parametrize(
     ("model", "X", "message"),
     [
-        (Gaussian(), [[1.0, 2.0], [NAN, 0.0]], "a gap, .*: row 1, column 0 has nan"),
-        (Multinomial(), [[1.0, NAN]], "a gap, .*: row 0, column 1"),
+        (Gaussian(), [[1.0, 2.0], [NAN, 0.0]], "a missing value, .*: row 1, column 0 has nan"),
+        (Multinomial(), [[1.0, NAN]], "a missing value, .*: row 0, column 1"),
         (Gaussian(), [[1.0], [np.inf]], "contains infinity: row 1, column 0"),
         (DiagonalGaussian(), [[1.0], [-np.inf]], "contains infinity: row 1, column 0"),
         (Poisson(), [[1], [-2]], "a negative count: row 1, column 0 has -2"),
@@ -34,7 +34,7 @@ DATES = pd.DataFrame({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[n
         (Multinomial(), [[1, 0], [3, -1]], "a negative count: row 1, column 1"),
         (Bernoulli(), [[0], [2]], "neither 0 nor 1: row 1, column 0 has 2"),
         (Categorical(levels=2), [[0], [2]], "2, which is no known level: row 1, column 0"),
-        (Categorical(), np.array([[None], [NAN]], dtype=object), "nothing but gaps in column 0"),
+        (Categorical(), np.array([[None], [NAN]], dtype=object), "no values in column 0"),
         (Categorical(levels=["a", "a"]), [["a"]], "levels must be one or more, and differ"),
         (DiagonalGaussian(), np.array([["1"], ["x"]], dtype=object), "'x', not a number: row 1"),
         (Gaussian(), [1.0, 2.0], "rows and columns; its shape is"),

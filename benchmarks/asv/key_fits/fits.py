@@ -1,6 +1,7 @@
-"""The time of a dozen fits from commit to commit: ``cd benchmarks/asv && asv continuous main HEAD``.
+"""The time of a dozen fits from commit to commit.
 
-Each is fitted once before it is timed, so that compilation does not count.
+Run by ``cd benchmarks/asv && asv continuous main HEAD``. Each is fitted once before it is timed, so
+that compilation does not count.
 """
 
 import numpy as np
@@ -41,7 +42,7 @@ FITS = {
 class Fit:
     """Seconds and peak memory of one fit."""
 
-    params = list(FITS)
+    params = tuple(FITS)
     param_names = ("estimator",)
     timeout = 300
 

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._data import Block, Frame, Rows, Summary
+from countless._data import Backend, Block, FixedPoint, Summary
 from countless._search.algorithm1 import Clustering
-from countless._search.assignment import Nearest, Relabelling
+from countless._search.assignment import Assignment, Relabelling
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless._search.merge import profitable_merges
-from countless._search.nearest import Products
+from countless._search.nearest_centers import Products
 from countless._search.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves
 
@@ -70,10 +70,10 @@ ROUNDING = 1e-12
 class Refiner:
     """State of the local search: labels, cluster sums and the objective, kept consistent."""
 
-    def __init__(self, nearest: Nearest, penalty: float):
+    def __init__(self, nearest: Assignment, penalty: float):
         self.nearest = nearest
         self.rows = nearest.rows
-        self.frame = nearest.rows.frame
+        self.frame = nearest.rows.fixed_point
         self.penalty = penalty
         self.rounding = ROUNDING * abs(self.frame.total_cost)
         self.n_passes = 0
@@ -89,7 +89,7 @@ class Refiner:
     def settle_rows(self, *, local: bool = False) -> bool:
         """Do one Lloyd iteration and drop empty clusters; return whether a label changed."""
         self.n_passes += 1
-        self.nearest.settle(local=local)
+        self.nearest.lloyd_step(local=local)
         self.nearest.drop_empty()
         return self.nearest.n_changed > 0
 
@@ -128,7 +128,7 @@ class Refiner:
                 sums[k:] = part
                 sums[split] -= part
             ancestor = np.append(np.arange(k), split)
-            self.nearest.adopt(Relabelling(new_label, far_label), ancestor)
+            self.nearest.relabel(Relabelling(new_label, far_label), ancestor)
         return split
 
     def merge(self) -> int:
@@ -155,7 +155,7 @@ class Refiner:
         n_merged = k - len(heir)
         if n_merged:
             self.nearest.summary = summary
-            self.nearest.adopt(Relabelling(label), heir)
+            self.nearest.relabel(Relabelling(label), heir)
         return n_merged
 
     def venture(self, price: float, enough: int, *, local: bool, most: int | None = None) -> bool:
@@ -169,7 +169,7 @@ class Refiner:
         before, n_before = self.objective, self.n_clusters
         split = self.split(price, most)
         # After the split has freed its marks; the old label of every row is still known.
-        self.nearest.keep(np.append(np.arange(n_before), split))
+        self.nearest.save_labels(np.append(np.arange(n_before), split))
         while len(split):
             self.settle_rows(local=local)
             split = self.split(price, most) if self.n_clusters < enough else split[:0]
@@ -179,9 +179,9 @@ class Refiner:
             if not self.settle_rows(local=local):
                 break
         if self.objective < before - self.rounding:
-            self.nearest.forget_kept()
+            self.nearest.forget_saved_labels()
             return True
-        self.nearest.take_back(n_before)
+        self.nearest.restore_labels(n_before)
         return False
 
     def deep(self) -> int:
@@ -198,7 +198,7 @@ class Refiner:
         order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
         ids, target = ids[order], target[order]
         picked = self.rows.pick(ids)
-        steps = self.frame.steps(picked.weight, picked.points() - self.frame.origin)
+        steps = self.frame.to_steps(picked.weight, picked.points() - self.frame.origin)
         label = picked_labels(self.rows, self.nearest.state, ids)
         weight, total = list(self.nearest.summary.weight), list(self.nearest.summary.total)
         ancestor = list(range(self.n_clusters))
@@ -227,7 +227,7 @@ class Refiner:
             same = np.arange(self.n_clusters, dtype=np.int32)
             change_ = Relabelling(same, None, places, labels)
             self.nearest.summary = Summary(np.array(weight), np.array(total))
-            self.nearest.adopt(change_, np.array(ancestor))
+            self.nearest.relabel(change_, np.array(ancestor))
         return len(moved)
 
     def finish(self) -> float:
@@ -263,7 +263,7 @@ class Refiner:
 class MoveSearch(NamedTuple):
     """Arguments of the search for Hartigan moves, the same for all blocks."""
 
-    frame: Frame
+    frame: FixedPoint
     form: Any
     products: Products
     weight: np.ndarray  # (n_clusters,)
@@ -293,7 +293,7 @@ def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]
     return block.start + ids[best], target[best], gain[best]
 
 
-def picked_labels(rows: Rows, state, ids: np.ndarray) -> np.ndarray:
+def picked_labels(rows: Backend, state, ids: np.ndarray) -> np.ndarray:
     """Return the labels of some rows."""
     order = np.argsort(ids)
     found = np.concatenate(rows.run(labels_block, state, ids[order], data=False))
@@ -309,14 +309,14 @@ def labels_block(block: Block, held, places: np.ndarray) -> np.ndarray:
 
 
 def refine(
-    nearest: Nearest,
+    nearest: Assignment,
     penalty: float,
     *,
     tol: float,
     max_iter: int,
     on_pass: OnPass = ignore_pass,
     checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
-    start: Callable[[Nearest], None] = lambda nearest: None,
+    start: Callable[[Assignment], None] = lambda nearest: None,
 ) -> Clustering:
     """Run the local search until no move lowers the objective by more than a share ``tol`` of it.
 

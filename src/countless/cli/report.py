@@ -1,4 +1,4 @@
-"""``countless report``: a page about a saved model and its rows; and the page of ``fit --report``."""
+"""``countless report``: the page of a saved model and its rows; and that of ``fit --report``."""
 
 import shlex
 from pathlib import Path
@@ -116,7 +116,7 @@ def _page_of_file(
         {
             "name": one.name,
             "kind": one.kind,
-            "gaps": one.n_gaps,
+            "gaps": one.n_missing,
             "done": "as when the model was fitted" if one.name in used else "not used",
             "used": one.name in used,
         }
@@ -160,7 +160,7 @@ def report_of_data(estimator: Any, data: "Data", labels: "np.ndarray", request: 
         {
             "name": column.name,
             "kind": column.kind,
-            "gaps": column.n_gaps,
+            "gaps": column.n_missing,
             "done": column.done,
             "used": column.used,
         }
@@ -197,7 +197,7 @@ def report_of_cells(estimator: Any, mixed: "MixedTable", request: "Request") -> 
         {
             "name": column.name,
             "kind": column.kind,
-            "gaps": column.n_gaps,
+            "gaps": column.n_missing,
             "done": "as it is, with its gaps" if column.used else f"left out: {column.left_out}",
             "used": column.used,
         }

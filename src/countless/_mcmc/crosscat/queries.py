@@ -120,12 +120,12 @@ class Queries(DensityMixin, ClusterMixin, Sampled):
         X = self._given if fitted else X
         table = self._table if fitted else read_table(self, X, reset=False)
         rows = self._rows if fitted else self._predictive.model.rows(table)
-        gaps = np.isnan(rows)
+        missing = np.isnan(rows)
         uncertainty = np.full(rows.shape, np.nan)
         columns = list(table.cells)
-        for j, prediction in predict_cells(draws, rows, gaps, fitted=fitted).items():
-            uncertainty[gaps[:, j], j] = prediction.uncertainty
-            columns[j] = self._predictive.filled(table.cells[j], j, gaps[:, j], prediction.value)
+        for j, prediction in predict_cells(draws, rows, missing, fitted=fitted).items():
+            uncertainty[missing[:, j], j] = prediction.uncertainty
+            columns[j] = self._predictive.filled(table.cells[j], j, missing[:, j], prediction.value)
         return Imputation(like(X, table.columns, columns), uncertainty)
 
     def sample(self, n_samples=1, given=None, random_state=None):
