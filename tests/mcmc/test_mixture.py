@@ -110,7 +110,7 @@ def test_drawn_rows_look_like_the_data(fitted):
     assert (near > 0.2).all()
 
 
-def test_a_table_of_anything_with_gaps():
+def test_mixed_columns_with_missing_values():
     table = np.array(
         [[0.1, "a"], [np.nan, "a"], [0.3, None], [9.0, "b"], [9.2, "b"], [8.8, "b"]] * 5,
         dtype=object,

@@ -75,7 +75,7 @@ def test_bad_input_is_named(model, X, message):
 
 
 @pytest.mark.parametrize("model", [Gaussian(), DiagonalGaussian(), Multinomial()])
-def test_another_number_of_columns(model):
+def test_rows_with_another_number_of_columns_are_refused(model):
     with pytest.raises(ValueError, match="X has 3 columns; the model has 2"):
         model.bind(np.eye(2)).rows(np.eye(3))
 
@@ -103,7 +103,7 @@ def test_awkward_tables_have_an_answer(model, X):
     assert np.isfinite(sequential)
 
 
-def test_a_column_of_gaps_says_nothing():
+def test_a_column_of_missing_values_is_uninformative():
     X = np.array([[1.0, NAN], [2.0, NAN]])
     both, one = DiagonalGaussian().bind(X), DiagonalGaussian().bind(X[:, :1])
     expected = one.log_marginal(one.statistics(one.rows(X[:, :1])))
@@ -159,7 +159,7 @@ def test_numbers_beside_text_in_lists_stay_numbers():
     ],
     ids=["boolean", "string", "Int64", "dates"],
 )
-def test_gaps_of_pandas_are_gaps(column):
+def test_missing_values_of_pandas_are_missing(column):
     X = pd.DataFrame({"answer": column})
     bound = Columns().bind(X)
     np.testing.assert_array_equal(bound.rows(X)[:, 0], [1.0, NAN, 0.0])

@@ -145,7 +145,7 @@ class Queries(DensityMixin, ClusterMixin, Sampled):
         """
         draws = self._mixtures()
         if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
+            raise ValueError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
         row = self._predictive.model.rows(one_row(self.column_names_, given or {}))
         drawn = draw_rows(draws, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
