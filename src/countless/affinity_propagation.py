@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._data.open import without_repeats
 from countless._exemplar.clustering import Problem, improve, worth
-from countless._exemplar.local_search import part_alike
+from countless._exemplar.local_search import exemplars_of_equal_rows
 from countless._exemplar.max_product import Found, Snapshot, max_product, snapshots
 from countless._exemplar.preference import (
     base_density,
@@ -388,7 +388,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _solve(self, problem: Problem, on_pass: OnPass) -> Found:
         damping = self._first_damping(problem)
         if problem.all_alike:
-            return Found(part_alike(problem), 1, True, damping)
+            return Found(exemplars_of_equal_rows(problem), 1, True, damping)
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
             return Found(*improve(problem, start, self.max_iter, on_pass), damping)
