@@ -30,6 +30,7 @@ FLOORS = (
         "_numbers",
         "_parameters",
         "_registry",
+        "_show",
         "_threads",
         "datasets",
         "dissimilarity",
