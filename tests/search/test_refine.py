@@ -15,7 +15,7 @@ from countless._data.open import open_rows
 from countless._search.assignment import Assignment
 from countless._search.center_neighbors import list_neighbors
 from countless._search.pruning import PRUNING
-from countless._search.refine import Refiner
+from countless._search.refine import RowClusters
 from countless.divergences import DIVERGENCES, get_divergence
 from plain import all_partitions
 
@@ -180,7 +180,7 @@ def test_ways_for_very_many_clusters_are_exact(monkeypatch, way):
     assert model.objective_ == pytest.approx(objective(X, model.labels_, 6.0), rel=1e-9)
 
 
-def test_sums_follow_labels_after_ventures_that_fail(monkeypatch):
+def test_sums_follow_labels_after_over_splits_that_fail(monkeypatch):
     monkeypatch.setattr("countless._search.refine.MANY_CLUSTERS", 8)
     for seed in range(30):
         X = blobs(seed, 400, 2)
@@ -282,10 +282,10 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(pas
     with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
         assignment = Assignment(rows)
         assignment.set_labels((X[:, 0] * 40).astype(np.int32))  # centers have a long way to go
-        refiner = Refiner(assignment, 0.5)
+        clusters = RowClusters(assignment, 0.5)
         for turn in range(12):
             if turn % 6 == 1:
-                assert len(refiner.split(0.1, most=9)) + refiner.merge() > 0
+                assert clusters.split(0.2) + clusters.merge() > 0
             own = assignment.labels.copy()
             assignment.lloyd_step(local=True)
             neighbours, gaps = listed[-1][:2]
