@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from countless.cli import main
-from countless.cli.registry import METHODS
+from countless.cli.methods import METHODS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from countless._mcmc import chains, sampled
 from countless.cli import main
+from countless.cli.methods import make_estimator
 from countless.cli.progress import follow
-from countless.cli.registry import make_estimator
 
 
 @pytest.fixture

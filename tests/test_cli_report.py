@@ -15,7 +15,7 @@ N = 90
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """Three clusters, a column of colors, names of rows, and a gap."""
+    """Three clusters, a column of colors, names of rows, and a missing value."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     group = np.arange(N) % 3
@@ -39,7 +39,7 @@ def inside(path):
     return json.loads(re.search(r'json" id="data">(.*?)</script>', text)[1])
 
 
-FIT = ("fit", "t.csv", "--id", "name", "--method", "dp-means", "--gaps", "drop")
+FIT = ("fit", "t.csv", "--id", "name", "--method", "dp-means", "--missing", "drop")
 
 
 def test_the_page_of_a_fit_and_of_its_model(table):
@@ -55,7 +55,8 @@ def test_the_page_of_a_fit_and_of_its_model(table):
     assert gaps == {"name": 0, "length": 1, "width": 0, "color": 0}
     command = page["repeat"]["command"]
     assert (
-        command == "countless fit t.csv --method dp-means --out out --report --id name --gaps drop"
+        command
+        == "countless fit t.csv --method dp-means --out out --report --id name --missing drop"
     )
     record = json.loads((table / "out" / "run.json").read_text())
     assert "report.html" in record["files"]
@@ -113,7 +114,7 @@ def test_stability_is_on_the_page_if_asked(table):
         (("--edits", "none.json"), "--edits: cannot read none.json: No such file"),
         (("--edits", "t.csv"), "--edits: t.csv is not JSON"),
         (("--report", "--out-of-core"), "--report cannot be combined with --out-of-core"),
-        (("--edits", "e.json", "--method", "crosscat"), "--edits is for methods with one"),
+        (("--edits", "e.json", "--method", "crosscat"), "crosscat takes no --edits"),
     ],
 )
 def test_what_cannot_be_is_one_line(table, words, message):

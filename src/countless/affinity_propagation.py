@@ -10,12 +10,13 @@ and Frey, *Flexible priors for exemplar-based clustering*, UAI 2008.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -23,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._data.open import without_repeats
 from countless._exemplar.clustering import Problem, improve, worth
-from countless._exemplar.local_search import part_alike
-from countless._exemplar.max_product import Found, max_product
+from countless._exemplar.local_search import exemplars_of_equal_rows
+from countless._exemplar.max_product import Found, Snapshot, max_product, snapshots
 from countless._exemplar.preference import (
     base_density,
     check_preference,
@@ -104,7 +105,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     init : {'one', 'singletons'}, default='one'
         The clusters that 'icm' starts from.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties between similarities, and seeds the null reference of 'auto'.
+        Breaks ties between similarities.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -213,7 +214,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:
             edges = self._make_edges(X, each)
-            self.preference_ = self._resolve_preference(X, edges, seed, each)
+            self.preference_ = self._resolve_preference(X, edges, each)
             prepare(edges, self.preference_, seed, each)
             weights = weights_of(check_prior(self.prior), len(edges.own))
             problem = Problem(edges, weights, each)
@@ -221,6 +222,49 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         given = self._is("precomputed")
         self.cluster_centers_ = None if given else X[self.cluster_centers_indices_]
         return self
+
+    def iterate_messages(self, X, n_iter: int = 20) -> Iterator[Snapshot]:
+        """Yield the messages after each iteration, at the initial damping, without fitting.
+
+        For display: each takes two matrices of all pairs of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix
+            As for `fit`.
+        n_iter : int, default=20
+            How many iterations.
+
+        Yields
+        ------
+        Snapshot
+            With ``responsibility`` and ``availability``, of shape (n_samples, n_samples): entry
+            (i, j) is between row i and exemplar j, and NaN where they have no similarity;
+            ``evidence`` of shape (n_samples,) is above 0 for rows that are exemplars so far.
+
+        Examples
+        --------
+        >>> from countless import AffinityPropagation
+        >>> X = [[0.0], [0.1], [0.3], [5.0], [5.1], [5.2]]
+        >>> for messages in AffinityPropagation(random_state=0).iterate_messages(X, n_iter=10):
+        ...     exemplars = (messages.evidence > 0).nonzero()[0]
+        >>> exemplars.tolist()
+        [1, 4]
+        """
+        model = clone(self)  # a fitted estimator stays as it is
+        model._check_parameters()
+        X = model._check_rows(X, reset=True)
+        seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        with open_threads(model.n_jobs) as each:
+            edges = model._make_edges(X, each)
+            prepare(edges, model._resolve_preference(X, edges, seed, each), seed, each)
+            problem = Problem(edges, weights_of(check_prior(model.prior), len(edges.own)), each)
+            yield from snapshots(problem, damping=model._first_damping(problem), n_iter=n_iter)
+
+    def _first_damping(self, problem: Problem) -> float:
+        if self.damping is not None:
+            return float(self.damping)
+        return 0.7 if problem.weights.counts_sizes else 0.5
 
     def predict(self, X):
         """Return the cluster of the exemplar that each row of X is most similar to.
@@ -330,10 +374,10 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             return sparse_edges(X)
         return full_edges(X.T.copy(order="C"))
 
-    def _resolve_preference(self, X, edges: Edges, seed: int, each: Each) -> Any:
+    def _resolve_preference(self, X, edges: Edges, each: Each) -> Any:
         """Return one preference for all rows, or one for each."""
         if is_auto(self.preference):
-            self.path_, preference = preference_path(edges, seed, each)
+            self.path_, preference = preference_path(edges, each)
             return preference
         if self.preference is not None:
             return check_preference(self.preference, len(edges.own))
@@ -342,18 +386,16 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return median_similarity(edges)
 
     def _solve(self, problem: Problem, on_pass: OnPass) -> Found:
-        damping = self.damping
-        if damping is None:
-            damping = 0.7 if problem.weights.counts_sizes else 0.5
+        damping = self._first_damping(problem)
         if problem.all_alike:
-            return Found(part_alike(problem), 1, True, float(damping))
+            return Found(exemplars_of_equal_rows(problem), 1, True, damping)
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
-            return Found(*improve(problem, start, self.max_iter, on_pass), float(damping))
+            return Found(*improve(problem, start, self.max_iter, on_pass), damping)
         path = getattr(self, "path_", None)
         return max_product(
             problem,
-            damping=float(damping),
+            damping=damping,
             max_iter=self.max_iter,
             convergence_iter=self.convergence_iter,
             refine=self.refine,

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from countless._data.read import TextStyle, read_table
+from countless._data.formats import TextStyle
+from countless._data.read import read_table
 from countless._data.table import Numbers, Unusable, Words
 from countless._errors import InputError
 

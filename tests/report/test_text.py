@@ -90,7 +90,7 @@ def test_typical_values_are_short_and_missing_values_are_named():
         assert shown in rendered(view)
 
 
-def test_how_sure():
+def test_confidence_is_stated_with_the_next_best_number():
     best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
     next_one = Plateau(1, 60.0, float("inf"), float("inf"), float("inf"), 0.1)
     assert how_sure(0.7, [best, next_one]).endswith("; next best: 1 cluster")

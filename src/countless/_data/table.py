@@ -117,6 +117,18 @@ class Table:
         return numbers_as_words(column) if isinstance(column, Numbers) else column
 
 
+def text_cells(column: Words) -> np.ndarray:
+    """Return the text of every row as objects; None is a missing value.
+
+    Examples
+    --------
+    >>> text_cells(Words(np.array([1, -1]), ("red", "blue"))).tolist()
+    ['blue', None]
+    """
+    # The code -1 of a missing value indexes None.
+    return np.array([*column.levels, None], dtype=object)[column.codes]
+
+
 def numbers_as_words(column: Numbers) -> Words:
     """Return the same column as text, so that 2.0 and 2 are the one level '2'.
 

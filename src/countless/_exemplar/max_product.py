@@ -18,7 +18,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless._exemplar.clustering import Problem, nearest_exemplars, settle, worth
-from countless._exemplar.local_search import polish, search
+from countless._exemplar.local_search import iterated_local_search, local_optimum
 from countless._exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, new_bins
 from countless.kernels.messages import Maxima, Rows, Sizes, follow_rows, merge_maxima, pass_columns
@@ -46,6 +46,14 @@ class Found(NamedTuple):
     n_iter: int
     converged: bool
     damping: float  # the final one
+
+
+class Snapshot(NamedTuple):
+    """The messages after an iteration, of all pairs of rows; NaN where there is no similarity."""
+
+    responsibility: np.ndarray  # (n, n), from row i to exemplar j, given these availabilities
+    availability: np.ndarray  # (n, n), from exemplar j to row i
+    evidence: np.ndarray  # (n,), the sum of both from a row to itself; above 0 for an exemplar
 
 
 class Messages:
@@ -95,6 +103,21 @@ class Messages:
         self.edges.value[self.edges.own] = self.preference
         yield
         self._put_preferences()
+
+    def snapshot(self) -> Snapshot:
+        """Return the present messages as matrices."""
+        n, edges = len(self.belief), self.edges
+        row = edges.row_of if len(edges.row_of) else np.tile(np.arange(n), n)
+        column = np.repeat(np.arange(n), np.diff(edges.start))
+        similarity, availability = np.full((2, n, n), np.nan)
+        similarity[row, column] = edges.value
+        availability[row, column] = self.availability
+        total = np.where(np.isnan(similarity), -np.inf, availability + similarity)
+        best = np.repeat(total.max(axis=1, keepdims=True), n, axis=1)
+        place = np.arange(n), total.argmax(axis=1)
+        total[place] = -np.inf
+        best[place] = total.max(axis=1)
+        return Snapshot(similarity - best, availability, self.belief.copy())
 
     def close(self) -> None:
         """Restore the given preferences."""
@@ -171,7 +194,7 @@ def max_product(
     # No swaps with size weights: moves start from both extremes.
     if refine and problem.weights.counts_sizes:
         ends = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
-        first = _best(problem, [polish(problem, end) for end in ends])
+        first = _best(problem, [local_optimum(problem, end) for end in ends])
     messages = Messages(problem, first)
     try:
         watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
@@ -184,11 +207,22 @@ def max_product(
         choice, steady = watch.best, False
     if refine or start is not None or not steady:
         starts = [choice, *([] if start is None else [start])]
-        found = [polish(problem, one) for one in starts]
+        found = [local_optimum(problem, one) for one in starts]
         choice = _best(problem, found if first is None else [*found, first])
     if refine:
-        choice = search(problem, choice)
+        choice = iterated_local_search(problem, choice)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
+
+
+def snapshots(problem: Problem, *, damping: float, n_iter: int) -> Iterator[Snapshot]:
+    """Yield the messages after each iteration, for display."""
+    messages = Messages(problem)
+    try:
+        for _ in range(n_iter):
+            messages.update(damping)
+            yield messages.snapshot()
+    finally:
+        messages.close()
 
 
 def _best(problem: Problem, choices: list[np.ndarray]) -> np.ndarray:

@@ -402,7 +402,7 @@ def _check_labels(labels: Any) -> np.ndarray:
             f"labels must have the shape (n_chains, n_draws, n_rows); got {array.shape}"
         )
     if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be whole numbers; got {array.dtype}")
+        raise ValueError(f"labels must be integers; got {array.dtype}")
     low, high, most = int(array.min()), int(array.max()), max(array.shape[2], HIGHEST)
     if low < 0 or high > most:
         raise ValueError(f"labels must be from 0 to {most}; got {low if low < 0 else high}")

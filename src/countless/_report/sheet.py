@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless._auto.tables import is_graph
-from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
+from countless._data.cells import NUMERIC, levels_of, numbers_of, read_columns
 
 # Rows that are shown, and those of the smallest clusters that a sample always has.
 MOST_ROWS, FEWEST_OF_A_CLUSTER = 20_000, 20

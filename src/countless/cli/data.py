@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, 
 from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
 
+ANY_COLUMNS = ("mixed", "hamming")  # metrics of unprocessed cells that ignore missing values
 LONGEST_NAME = 16  # to fit a terminal of 80 columns
 MOST_GROUPS = 50
 
@@ -61,8 +62,69 @@ def cell_text(table: Table, row: int, column: str) -> str:
     return words.levels[words.codes[row]] if words.codes[row] >= 0 else ""
 
 
-class Data(NamedTuple):
-    """A table, the roles of its columns, and its matrix."""
+class PreparedTable(Protocol):
+    """A preprocessed table, wherever its rows are: what the command needs of it."""
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of columns that the user gave."""
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The group of each row, if there are groups."""
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """The weight of each row, if there are weights."""
+
+    @property
+    def matrix(self) -> Any:
+        """The rows to cluster: an array, a path, or a Dask array."""
+
+    @property
+    def given(self) -> Any:
+        """The input of the estimator: the matrix, or dissimilarities of its rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and features that are clustered."""
+
+    @property
+    def rows(self) -> Sequence[int] | np.ndarray:
+        """The positions of these rows in the table."""
+
+    @property
+    def preparation(self) -> Preparation:
+        """The preprocessing of rows."""
+
+    @property
+    def columns(self) -> list[ColumnReport]:
+        """The kind of each column of the table, and how it was processed."""
+
+    def summarize(self, labels: Any) -> list[ClusterSummary]:
+        """Summarize every cluster."""
+
+    def cells(self, rows: Sequence[int]) -> "Cells":
+        """Return the original text of the table at some positions of the matrix."""
+
+    def labels_csv(self, labels: Any) -> Content:
+        """Return the labels file."""
+
+    def agreement(self, labels: Any) -> dict[str, Any] | None:
+        """Compare the clusters with a column of known groups, if there is one."""
+
+    def hints(self) -> list[str]:
+        """Return suggestions about the columns."""
+
+    def in_table_terms(self, error: Exception) -> str:
+        """Return an estimator's error about the matrix in terms of the table."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the input and its preprocessing, for the run record."""
+
+
+class MemoryTable(NamedTuple):
+    """A table in memory, the roles of its columns, and its matrix."""
 
     table: Table
     roles: Roles
@@ -227,6 +289,27 @@ def looks_like_groups(name: str, column: Column) -> bool:
     return len(np.unique(values)) <= MOST_GROUPS
 
 
+def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[ColumnReport]:
+    """Describe how unprocessed columns are compared.
+
+    Examples
+    --------
+    >>> column = ColumnReport("age", "numeric", 2, None, True, "standardised")
+    >>> compared_as_they_are([column], "mixed")[0].done
+    'difference over range; missing values left out'
+    """
+    ranges = {"numeric"} if metric == "mixed" else set()
+    return [
+        column._replace(
+            done=("difference over range" if column.kind in ranges else "equal or not")
+            + ("; missing values left out" if column.n_missing else "")
+        )
+        if column.used
+        else column
+        for column in columns
+    ]
+
+
 def prepare_data(
     screen: Screen,
     table: Table,
@@ -236,10 +319,8 @@ def prepare_data(
     scale: bool | None,
     divergence: Any,
     metric: str | None = None,
-) -> Data:
+) -> MemoryTable:
     """Preprocess a table and report what was done."""
-    from .metric import ANY_COLUMNS, compared_as_they_are
-
     as_they_are = metric in ANY_COLUMNS
     if as_they_are and missing == "error":
         missing = "impute"  # only for the summary of clusters; the metric ignores missing values
@@ -256,7 +337,7 @@ def prepare_data(
     if roles.group:
         groups = row_groups(table, roles.group, rows)
         plan = plan._replace(preparation=replace(plan.preparation, group=roles.group))
-    data = Data(table, roles, plan, None if weight is None else weight[rows], groups)
+    data = MemoryTable(table, roles, plan, None if weight is None else weight[rows], groups)
     show_columns(screen, table.source, table.n_rows, len(rows), plan.columns)
     screen.show("")
     return data

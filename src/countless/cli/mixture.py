@@ -1,7 +1,5 @@
 """Additions to ``fit`` for posterior samplers: options, uncertainty, and a figure."""
 
-import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,13 +14,6 @@ PROB = 0.95  # probability of the credible interval of the number of clusters
 
 # The same as in countless.dp_mixture.
 INFERENCES = ("mcmc", "map")
-# Options that are parameters of the method under shorter names.
-_PARAMETERS = {
-    "model": "model",
-    "inference": "inference",
-    "sweeps": "n_sweeps",
-    "chains": "n_chains",
-}
 
 _OPTIONS = (
     click.option(
@@ -44,7 +35,7 @@ _OPTIONS = (
         type=click.IntRange(min=1),
         metavar="N",
         help="For mixtures and tables: how often each chain draws all clusters; by default "
-        "dp-mixture and hdp-mixture go on until their chains agree. The first half is forgotten; "
+        "dp-mixture and hdp-mixture go on until their chains agree. The first half is burn-in; "
         "Ctrl-C after that keeps what was drawn.",
     ),
     click.option(
@@ -59,35 +50,6 @@ _OPTIONS = (
 def mixture_options(command: Command) -> Command:
     """Add the options of posterior samplers."""
     return with_options(_OPTIONS, command)
-
-
-def mixture_parameters(
-    method: str, known: list[str], options: Mapping[str, Any], settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the settings with the options added, for a method that has these parameters."""
-    from .._errors import InputError
-
-    parameters = dict(settings)
-    for option, parameter in _PARAMETERS.items():
-        if options[option] is None:
-            continue
-        if parameter not in known:
-            raise InputError(f"{method} takes no --{option}")
-        if parameter in settings:
-            raise InputError(f"{parameter} is given twice, by --{option} and by --set")
-        parameters[parameter] = options[option]
-    return parameters
-
-
-def in_option_terms(message: str) -> str:
-    """Rename an estimator's parameters in a message to the options of the command.
-
-    Examples
-    --------
-    >>> in_option_terms("CrossCat's chains disagree; raise n_sweeps, or call resume()")
-    "CrossCat's chains disagree; raise --sweeps"
-    """
-    return re.sub(r"\bn_(sweeps|chains)\b", r"--\1", message.replace(", or call resume()", ""))
 
 
 def takes_raw_values(estimator: Any) -> bool:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._errors import InputError
 from .options import (
+    check_exists,
     data_reading,
     force_option,
     json_option,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from .._data.table import Table
     from ..preprocess.prepare import Preparation
-    from .crosscat import ColumnsAsTheyAre
+    from .mixed import ColumnsAsTheyAre
 
 
 @click.command(short_help="Label new rows by a saved model.")
@@ -49,16 +51,20 @@ def predict(model: str, data: str, **options: Any) -> None:
     The columns are found by name and prepared as they were for the fit; a row that is left out for
     its missing values has an empty label.
     """
-    from .._data.table import counted, listing
     from .._data.write import check_free_file, write_file
-    from .._errors import InputError
-    from ..serialize.model_file import load_model
-    from .console import Screen
-    from .crosscat import columns_as_they_are
 
     out: Path | None = options["out"]
+    check_exists(model)
+    reading = data_reading(data, options)
+    reading.check()
     if out is not None:
         check_free_file(out, options["force"])
+
+    from .._data.table import counted, listing
+    from ..serialize.model_file import load_model
+    from .console import Screen
+    from .mixed import columns_as_they_are
+
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("load", f"loading {model}"):
         estimator, prepared = load_model(model)
@@ -68,7 +74,6 @@ def predict(model: str, data: str, **options: Any) -> None:
     id_, in_blocks = options["id_"], options["out_of_core"]
     used, aside = preparation.names, [name for name in (id_, preparation.group) if name]
     words = preparation.words | set(aside)
-    reading = data_reading(data, options)
     with screen.step("read", f"reading {data}"):
         source = reading.open() if in_blocks else None
         first = next(source.tables())[1] if source else reading.read(words)
@@ -122,7 +127,6 @@ class _Predictor:
         import numpy as np
 
         from .._data.write import label_lines, labels_header
-        from .._errors import InputError
 
         header = labels_header(self._id or "row")
         for at, table in tables:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .._data.table import Table
     from .._report.sheet import Sheet, SheetColumn
     from ..image.segment import Segmentation
-    from .crosscat import MixedTable
-    from .data import Data
+    from .data import MemoryTable
+    from .mixed import MixedTable
     from .run import Request
 
 LONGEST_SIDE = 1000  # of a drawing on a page
@@ -56,7 +56,7 @@ def report(model: str, data: str, **options: Any) -> None:
     from .._errors import InputError
     from ..serialize.model_file import load_model
     from .console import Screen
-    from .crosscat import columns_as_they_are
+    from .mixed import columns_as_they_are
 
     need_report()
     out = options["out"] or named_after(data, "-report.html")
@@ -103,7 +103,7 @@ def _page_of_file(
 
     prepared = preparation.apply(table, None)
     if not len(prepared.rows):
-        raise InputError(f"every row of {table.source} has a gap")
+        raise InputError(f"every row of {table.source} has a missing value")
     extra = {}
     if preparation.group is not None:
         extra["groups"] = row_groups(table, preparation.group, prepared.rows)
@@ -154,7 +154,9 @@ def edits_from(path: Path) -> dict[str, Any]:
         raise InputError(f"--edits: {error}") from error
 
 
-def report_of_data(estimator: Any, data: "Data", labels: "np.ndarray", request: "Request") -> bytes:
+def report_of_data(
+    estimator: Any, data: "MemoryTable", labels: "np.ndarray", request: "Request"
+) -> bytes:
     """Return the page of a clustering of prepared rows."""
     from .._report.data import report_data
     from .._report.page import page_bytes
@@ -201,7 +203,9 @@ def report_of_cells(estimator: Any, mixed: "MixedTable", request: "Request") -> 
             "name": column.name,
             "kind": column.kind,
             "gaps": column.n_missing,
-            "done": "as it is, with its gaps" if column.used else f"left out: {column.left_out}",
+            "done": "as it is, with its missing values"
+            if column.used
+            else f"left out: {column.left_out}",
             "used": column.used,
         }
         for column in mixed.facts

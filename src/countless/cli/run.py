@@ -27,25 +27,13 @@ from .._report.text import candidates_view, clusters_view
 from ..edited_clustering import apply_edits
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
-from .data import Cells, Data
+from .data import Cells, MemoryTable, PreparedTable
+from .methods import METHODS
 from .mixture import posterior_of, posterior_picture, posterior_record
-from .out_of_core import FarData
+from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
-from .registry import SAMPLED
 from .report import report_of_data
-
-FILES = (
-    "blocks.png",
-    "candidates.png",
-    "columns.csv",
-    "labels.csv",
-    "model.zip",
-    "path.png",
-    "posterior.png",
-    "report.html",
-    "run.json",
-)
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -66,13 +54,13 @@ class Request:
     edits: dict[str, Any] | None = None
 
 
-def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     """Cluster the data, report the result, and write it."""
     with _resuming(screen, estimator):
         _run(screen, data, estimator, request)
 
 
-def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
     if request.edits is not None:
         estimator = _edit(screen, data, estimator, request.edits)
@@ -89,17 +77,12 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
-    if request.plot and request.method in SAMPLED:
-        with screen.step("plot", "drawing the posterior"):
-            files["posterior.png"] = posterior_picture(estimator)
-    elif request.plot and hasattr(estimator, "candidates_"):
-        with screen.step("plot", "drawing the candidates"):
-            files["candidates.png"] = candidates_picture(estimator, data.matrix)
-    elif request.plot:
-        with screen.step("plot", "drawing the penalty path"):
-            files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
+    if request.plot:
+        picture = METHODS[request.method].picture
+        with screen.step("plot", f"drawing the {picture}"):
+            files[f"{picture}.png"] = _PICTURES[picture](estimator, data, request.seed)
     if request.report:
-        assert isinstance(data, Data), "tables out of core were refused"
+        assert isinstance(data, MemoryTable), "tables out of core were refused"
         with screen.step("report", "drawing the report"):
             files["report.html"] = report_of_data(estimator, data, labels, request)
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
@@ -111,7 +94,7 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
     screen.finish(record)
 
 
-def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> Any:
+def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> Any:
     n_rows, n_columns = data.shape
     extra: dict[str, Any] = {}
     if data.weight is not None:
@@ -135,7 +118,7 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
     return labels
 
 
-def _edit(screen: Screen, data: Data | FarData, estimator: Any, edits: dict[str, Any]) -> Any:
+def _edit(screen: Screen, data: PreparedTable, estimator: Any, edits: dict[str, Any]) -> Any:
     """Return the fitted estimator with the user's edits."""
     with screen.step("edit", "applying the edits"):
         try:
@@ -265,16 +248,24 @@ def show_result(
         )
 
 
-def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
-    """Return the path that the fit used, or compute the path of the data if it used none."""
+def _draw_path(estimator: Any, data: PreparedTable, seed: int) -> bytes:
+    """Draw the path that the fit used, or that of the data if it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
-        return path
+        return path_picture(path)
     if not hasattr(estimator, "divergence"):
         raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
     from .._path.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
-    return penalty_path(data.matrix, sample_weight=data.weight, **settings)
+    return path_picture(penalty_path(data.matrix, sample_weight=data.weight, **settings))
+
+
+# What --plot draws, by the picture of the method.
+_PICTURES = {
+    "candidates": lambda estimator, data, seed: candidates_picture(estimator, data.matrix),
+    "path": _draw_path,
+    "posterior": lambda estimator, data, seed: posterior_picture(estimator),
+}
 
 
 def run_record(

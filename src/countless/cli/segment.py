@@ -179,8 +179,8 @@ def _find(
     from .._errors import InputError
     from ..image.segment import Segmentation, check_weights, cut_patches, make_method, spread
     from ..image.similarity import similarity
+    from .methods import check_names, parse_settings
     from .progress import follow
-    from .registry import check_names, parse_settings
 
     method, prior = options["method"], options["prior"]
     if prior is not None and method != "affinity":

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from countless._data.cells import CATEGORICAL, NUMERIC, levels_of, numbers_of, read_columns
 from countless._memory import state_memory
 from countless._threads import open_threads, steps
-from countless.dissimilarity.cells import CATEGORICAL, NUMERIC, levels_of, numbers_of, read_columns
 from countless.kernels.dissimilarity import ABSOLUTE, SQUARED, UNEQUAL, compare_rows
 
 # Rows of a tile: a row of differences fits the L1 cache.

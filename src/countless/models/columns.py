@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from countless._data.cells import CATEGORICAL, kind_of
 from countless.models.cells import BoundCells, ColumnModel, bind_blocks
 from countless.models.checks import cluster_share, columns_of
 from countless.models.columnwise import (
@@ -115,6 +116,6 @@ def _model(given: Any, column: int) -> ColumnModel:
 def _detected(values: np.ndarray) -> ColumnModel:
     """Return the default model for the detected type of a column."""
     seen = [value for value in values.tolist() if value is not None and value == value]
-    if all(isinstance(value, bool | int | float) for value in seen):
-        return Bernoulli() if seen and set(seen) <= {0, 1} else DiagonalGaussian()
-    return Categorical()
+    if kind_of(seen) == CATEGORICAL:
+        return Categorical()
+    return Bernoulli() if seen and set(seen) <= {0, 1} else DiagonalGaussian()

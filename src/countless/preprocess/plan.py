@@ -1,11 +1,12 @@
 """Fitting the preprocessing: steps from the data and the user's options."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .._data.columns import ColumnFacts
-from .._data.table import Numbers, Table, Words, shortest
+from .._data.table import Column, Numbers, Table, Words, shortest
 from .._errors import InputError
 from .prepare import CategoricalStep, NumericStep, Preparation, Prepared, Step, rows_to_use
 
@@ -70,10 +71,27 @@ def plan_preparation(
     """
     weight = np.ones(table.n_rows) if weight is None else weight
     steps = _steps(table, [column.name for column in facts if column.used], missing, scale, weight)
-    single = all(is_float32(table, name) for name in steps)
-    preparation = Preparation(tuple(steps.values()), missing, "float32" if single else "float64")
-    reports = [report_column(column, steps.get(column.name), missing, scale) for column in facts]
+    preparation, reports = decide(table, facts, steps, missing=missing, scale=scale)
     return Plan(preparation, preparation.apply(table), reports)
+
+
+def decide(
+    table: Table,
+    facts: Sequence[ColumnFacts],
+    steps: Mapping[str, Step],
+    *,
+    missing: str,
+    scale: bool,
+) -> tuple[Preparation, list[ColumnReport]]:
+    """Return the preprocessing of these steps, and the report on every column.
+
+    ``table`` has the types of the columns: rows are float32 if all that are used are.
+    """
+    single = all(_is_float32(table.columns[name]) for name in steps)
+    preparation = Preparation(tuple(steps.values()), missing, "float32" if single else "float64")
+    return preparation, [
+        _report(column, steps.get(column.name), missing, scale) for column in facts
+    ]
 
 
 def row_weights(table: Table, name: str) -> np.ndarray:
@@ -159,7 +177,7 @@ def _step(
         row = int(rows[np.isinf(values)][0])
         raise InputError(f"column {name!r}, row {row + 1} is infinite")
     present = ~np.isnan(values)
-    return _numeric_step(name, values[present], weight[present], scale)
+    return _fit_numeric(name, values[present], weight[present], scale)
 
 
 def _categorical_step(
@@ -175,20 +193,33 @@ def _categorical_step(
     return CategoricalStep(name, fill, tuple(sorted(weight_of)))
 
 
-def _numeric_step(
+def _fit_numeric(
     name: str, values: np.ndarray, weight: np.ndarray, scale: bool
 ) -> NumericStep | None:
     if weight.sum() <= 0 or values.min() == values.max():
         return None
     fill = weighted_median(values, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(np.average(values, weights=weight))
+        deviation = float(np.sqrt(np.average(np.square(values - mean), weights=weight)))
+    return numeric_step(name, fill=fill, mean=mean, deviation=deviation, scale=scale)
+
+
+def numeric_step(
+    name: str, *, fill: float, mean: float, deviation: float, scale: bool
+) -> NumericStep | None:
+    """Return the step of a column with these statistics; None if its deviation rounds to 0.
+
+    Examples
+    --------
+    >>> numeric_step("age", fill=40.0, mean=41.0, deviation=12.0, scale=True)
+    NumericStep(name='age', fill=40.0, center=41.0, scale=12.0)
+    """
     if not scale:
         return NumericStep(name, fill, 0.0, 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = float(np.average(values, weights=weight))
-        spread = float(np.sqrt(np.average(np.square(values - center), weights=weight)))
-    if not (np.isfinite(spread) and np.isfinite(center)):
+    if not (np.isfinite(deviation) and np.isfinite(mean)):
         raise InputError(f"column {name!r} holds numbers too large to standardise")
-    return NumericStep(name, fill, center, spread) if spread > 0 else None
+    return NumericStep(name, fill, mean, deviation) if deviation > 0 else None
 
 
 def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
@@ -212,15 +243,11 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float((values[order[low]] + values[order[high]]) / 2)
 
 
-def is_float32(table: Table, name: str) -> bool:
-    """Whether a column is float32."""
-    column = table.columns[name]
+def _is_float32(column: Column) -> bool:
     return isinstance(column, Numbers) and column.values.dtype == np.float32
 
 
-def report_column(
-    column: ColumnFacts, step: Step | None, missing: str, scale: bool
-) -> ColumnReport:
+def _report(column: ColumnFacts, step: Step | None, missing: str, scale: bool) -> ColumnReport:
     """Describe a column and how it was processed."""
     if column.left_out is not None:
         done = f"left out: {column.left_out}"

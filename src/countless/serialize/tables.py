@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .serializer import RAN, Kind, State, restore_attributes, sizes_of
+from .._registry import ESTIMATORS
+from .serializer import RAN, Serializer, State, restore_attributes, sizes_of
 
 
 def _collect(estimator: Any) -> State:
@@ -120,9 +121,8 @@ def _example_blocks(estimator: Any) -> Any:
 
 
 TABLES = (
-    Kind(
-        "countless.crosscat",
-        "CrossCat",
+    Serializer(
+        ESTIMATORS["CrossCat"],
         _ARRAYS,
         RAN | {"named": bool},
         _check,
@@ -130,9 +130,8 @@ TABLES = (
         _example,
         _collect,
     ),
-    Kind(
-        "countless.biclustering",
-        "DPBiclustering",
+    Serializer(
+        ESTIMATORS["DPBiclustering"],
         {
             **_BLOCKS,
             "columns": "Ui",  # (n_columns,) their names, or positions

@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from countless._numbers import check_column_names
 
 NUMERIC, ORDINAL, CATEGORICAL = "numeric", "ordinal", "categorical"
+BOOLEAN, EMPTY = "boolean", "empty"
 
 
 class Column(NamedTuple):
@@ -135,13 +136,32 @@ def _places(what: str, values: Iterable, levels: Sequence) -> np.ndarray:
         raise ValueError(f"the levels of {what} are not all different")
     found = np.empty(len(values := list(values)))
     for row, value in enumerate(values):
-        if not _is_missing(value) and value not in place:
+        if not is_missing(value) and value not in place:
             raise ValueError(f"{what}: row {row} is {value!r}, which is not among the levels")
-        found[row] = np.nan if _is_missing(value) else place[value]
+        found[row] = np.nan if is_missing(value) else place[value]
     return found
 
 
-def _is_missing(value: Any) -> bool:
+def kind_of(values: Iterable) -> str:
+    """Return the kind of a column by its values, missing ones left out.
+
+    'numeric' for numbers; 'boolean' for truth values, or these and numbers; 'empty' without values;
+    'categorical' for anything else.
+
+    Examples
+    --------
+    >>> kind_of([1, 0.5]), kind_of([True, 0]), kind_of(["a", 1]), kind_of([])
+    ('numeric', 'boolean', 'categorical', 'empty')
+    """
+    types = {type(value) for value in values}
+    if not types:
+        return EMPTY
+    if not all(issubclass(kind, int | float) for kind in types):
+        return CATEGORICAL
+    return BOOLEAN if bool in types else NUMERIC
+
+
+def is_missing(value: Any) -> bool:
     """Return whether a cell is missing; NaN, NaT and NA are not equal to themselves."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
@@ -179,14 +199,13 @@ def _from_array(X: Any) -> list[Column]:
 def _values(cells: list) -> np.ndarray:
     """Return cells as objects, None for missing ones."""
     values = np.empty(len(cells), dtype=object)
-    values[:] = [None if _is_missing(cell) else cell for cell in cells]
+    values[:] = [None if is_missing(cell) else cell for cell in cells]
     return values
 
 
 def _recognised(name: Any, cells: np.ndarray) -> Column:
     """Return a column of objects: numeric if all of its values are numbers, else categorical."""
-    held = [cell for cell in cells if cell is not None]
-    if held and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in held):
+    if kind_of(cell for cell in cells if cell is not None) == NUMERIC:
         return Column(name, NUMERIC, cells.astype(np.float64))
     return Column(name, CATEGORICAL, cells)
 
