@@ -136,18 +136,18 @@ def test_identifier_names_rows_and_cannot_become_a_formula(run, tmp_path):
     assert lines[1][0] == "'=cmd|0"
 
 
-def test_gaps(run, flowers, tmp_path):
+def test_missing_values(run, flowers, tmp_path):
     text = flowers.read_text().replace("flower 4,", "flower 4,NA,1,red,g0\nflower 4b,")
     flowers.write_text(text)
     command = ("fit", flowers, "--exclude", "group")
     result = run(*command, code=2)
-    assert "column 'length' has 1 gap, the first in row 4; say --gaps" in result.stderr
+    assert "column 'length' has 1 missing value, the first in row 4; say --missing" in result.stderr
     assert list(tmp_path.iterdir()) == [flowers]
-    result = run(*command, "--gaps", "drop", "--out", "d")
-    assert "left out: 1 row with gaps; used: 90" in result.stdout
+    result = run(*command, "--missing", "drop", "--out", "d")
+    assert "left out: 1 row with missing values; used: 90" in result.stdout
     assert read_labels(tmp_path / "d" / "labels.csv")[4] == ["4", ""]
-    result = run(*command, "--gaps", "impute", "--out", "i")
-    assert "standardised; gaps filled with" in result.stdout
+    result = run(*command, "--missing", "impute", "--out", "i")
+    assert "standardised; missing values filled with" in result.stdout
     assert read_labels(tmp_path / "i" / "labels.csv")[4][1] != ""
 
 
@@ -264,8 +264,8 @@ def test_predict_finds_columns_by_name(run, flowers, tmp_path):
     result = run("predict", "o/model.zip", new, code=2)
     assert result.stderr == "error: new.csv lacks column 'width'\n"
     new.write_text("colour,length,width\nblue,4,\nred,1,50\n")
-    assert "'width' has 1 gap" in run("predict", "o/model.zip", new, code=2).stderr
-    assert run("predict", "o/model.zip", new, "--gaps", "drop").stdout == "row,label\n1,\n2,0\n"
+    assert "'width' has 1 missing value" in run("predict", "o/model.zip", new, code=2).stderr
+    assert run("predict", "o/model.zip", new, "--missing", "drop").stdout == "row,label\n1,\n2,0\n"
 
 
 def test_path_shows_plateaus(run, flowers, tmp_path):

@@ -132,19 +132,21 @@ def test_columns_are_chosen_weighted_named_and_left_out(run, tmp_path):
     assert "=row" in shown  # the typical rows are named
 
 
-def test_rows_with_gaps_can_be_left_out(run, tmp_path):
+def test_rows_with_missing_values_can_be_left_out(run, tmp_path):
     X = rows()
     X[[3, 130, 131], [0, 1, 2]] = np.nan
     X[192:256] = np.nan  # a whole batch
     pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), tmp_path / "t.parquet")
     refused = run("fit", "t.parquet", "--out-of-core", code=2).stderr
-    assert "column 'length' has 65 gaps, the first in row 4" in refused
-    assert "say --gaps drop" in refused
-    assert "impute" in run("fit", "t.parquet", "--out-of-core", "--gaps", "impute", code=2).stderr
+    assert "column 'length' has 65 missing values, the first in row 4" in refused
+    assert "say --missing drop" in refused
+    assert (
+        "impute" in run("fit", "t.parquet", "--out-of-core", "--missing", "impute", code=2).stderr
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
-    shown = run("fit", "t.parquet", "--out-of-core", "--gaps", "drop", "--out", "far").stdout
-    assert "left out: 67 rows with gaps; used: 434" in shown
-    run("fit", "t.parquet", "--gaps", "drop", "--out", "near")
+    shown = run("fit", "t.parquet", "--out-of-core", "--missing", "drop", "--out", "far").stdout
+    assert "left out: 67 rows with missing values; used: 434" in shown
+    run("fit", "t.parquet", "--missing", "drop", "--out", "near")
     near, far = tmp_path / "near" / "labels.csv", tmp_path / "far" / "labels.csv"
     assert far.read_text() == near.read_text()
     predicted = run("predict", "far/model.zip", "t.parquet", "--out-of-core").stdout

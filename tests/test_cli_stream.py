@@ -111,9 +111,9 @@ def test_categories_ids_and_weights_in_a_stream(stream, tmp_path):
     assert found[401][1] == found[1][1]
 
 
-def test_gaps_are_left_out_of_a_stream(stream, tmp_path):
+def test_missing_values_are_left_out_of_a_stream(stream, tmp_path):
     text = "x,y,kind\n" + lines(0, 300) + ",1,a\n" * 150 + lines(300, 400)
-    stream(text, "--block-rows", 150, "--columns", "x,y", "--gaps", "drop")
+    stream(text, "--block-rows", 150, "--columns", "x,y", "--missing", "drop")
     found = labels_of(tmp_path / "o")
     assert [line[1] for line in found[301:451]] == [""] * 150
     assert all(line[1] for line in found[1:301] + found[451:])
@@ -137,7 +137,7 @@ def test_a_bad_row_ends_the_stream_and_keeps_what_came_before(stream, tmp_path):
         ("x\n" + "1\n2\n" * 9, ["--method", "k-means"], "k-means takes no stream"),
         ("x\n" + "1\n2\n" * 9, ["--compare", "x"], "--compare needs all rows at once"),
         ("x\n" + "1\n2\n" * 9, ["--plot"], "--plot needs all rows at once"),
-        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--stream cannot be had with --out-of-core"),
+        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--stream cannot be combined with --out-of-core"),
         ("x\n" + "1\n2\n" * 9, ["--format", "npy"], "--stream reads CSV or TSV"),
     ],
 )

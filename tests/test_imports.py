@@ -33,8 +33,7 @@ FLOORS = (
         "models",
         "priors",
     },
-    # Other engines use the function dp_means.
-    {"_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
     {
         "affinity_propagation",
         "baselines",
@@ -42,6 +41,7 @@ FLOORS = (
         "biclustering",
         "crosscat",
         "divisive",
+        "dp_means",
         "dp_mixture",
         "graph_dp_means",
         "hdp_means",
@@ -51,7 +51,7 @@ FLOORS = (
         "spectral_dp_means",
         "stability",
     },
-    {"_auto", "auto"},
+    {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from countless._path.penalty import farthest_first_penalty, penalty_path
+    from countless._report.page import report
     from countless._tree.gap import cut_gap
     from countless.affinity_propagation import AffinityPropagation
     from countless.auto import AutoClustering
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from countless.divisive import DivisiveClustering, LinkageClustering
     from countless.dp_means import DPMeans
     from countless.dp_mixture import DPMixture
+    from countless.edited_clustering import EditedClustering, apply_edits
     from countless.graph_dp_means import GraphDPMeans
     from countless.hdp_means import HDPMeans, hdp_penalties
     from countless.hdp_mixture import HDPMixture
@@ -34,6 +36,7 @@ __all__ = [
     "DPMeans",
     "DPMixture",
     "DivisiveClustering",
+    "EditedClustering",
     "GraphDPMeans",
     "HDPMeans",
     "HDPMixture",
@@ -42,12 +45,14 @@ __all__ = [
     "LinkageClustering",
     "SpectralDPMeans",
     "__version__",
+    "apply_edits",
     "bootstrap",
     "cut_gap",
     "farthest_first_penalty",
     "hdp_penalties",
     "load_model",
     "penalty_path",
+    "report",
     "save_model",
 ]
 
@@ -61,6 +66,7 @@ _MODULE = {
     "DPMeans": "countless.dp_means",
     "DPMixture": "countless.dp_mixture",
     "DivisiveClustering": "countless.divisive",
+    "EditedClustering": "countless.edited_clustering",
     "GraphDPMeans": "countless.graph_dp_means",
     "HDPMeans": "countless.hdp_means",
     "HDPMixture": "countless.hdp_mixture",
@@ -68,12 +74,14 @@ _MODULE = {
     "KernelHDPMeans": "countless.kernel_hdp_means",
     "LinkageClustering": "countless.divisive",
     "SpectralDPMeans": "countless.spectral_dp_means",
+    "apply_edits": "countless.edited_clustering",
     "bootstrap": "countless.stability",
     "cut_gap": "countless._tree.gap",
     "farthest_first_penalty": "countless._path.penalty",
     "hdp_penalties": "countless.hdp_means",
     "load_model": "countless.serialize.model_file",
     "penalty_path": "countless._path.penalty",
+    "report": "countless._report.page",
     "save_model": "countless.serialize.model_file",
 }
 

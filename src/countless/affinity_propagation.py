@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
-from countless._data.checks import without_repeats
+from countless._data.open import without_repeats
 from countless._exemplar.clustering import Problem, improve, worth
 from countless._exemplar.local_search import part_alike
 from countless._exemplar.max_product import Found, max_product

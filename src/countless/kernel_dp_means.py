@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
-from countless._data.checks import check_weight
+from countless._data.validate import check_weight
 from countless._parameters import check_counts
 from countless._path.kernel import around, kernel_farthest_first, kernel_penalty_path
 from countless._search.kernel.base import KernelEstimator

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
-from countless._data.checks import check_weight
+from countless._data.validate import check_weight
 from countless._labels import number_by_appearance
 from countless._path.kernel import kernel_farthest_first, kernel_penalty_path
 from countless._search.groups.groups import check_groups

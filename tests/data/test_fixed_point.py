@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from countless._data import Summary, open_rows
 from countless._data.fixed_point import LARGEST_SUM, LARGEST_VALUE, power_of_two, step_for
-from countless._data.weight import check_weight, in_steps
+from countless._data.validate import check_weight, in_steps
 from countless.divergences import get_divergence
 from countless.kernels.statistics import add_rows, move_rows
 

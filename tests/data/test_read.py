@@ -128,10 +128,10 @@ def test_kinds_of_columns(write):
 
 
 @pytest.mark.parametrize("word", ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"])
-def test_gap_words(write, word):
+def test_texts_of_missing_values(write, word):
     columns = read_table(write("t.csv", f"a,b\n1,x\n{word},{word}\n")).columns
     assert isinstance(columns["a"], Numbers)
-    assert columns["a"].gaps.tolist() == columns["b"].gaps.tolist() == [False, True]
+    assert columns["a"].missing.tolist() == columns["b"].missing.tolist() == [False, True]
 
 
 def test_unnamed_index_column_gets_a_name(write):

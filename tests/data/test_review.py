@@ -8,12 +8,12 @@ from scipy.spatial.distance import cdist
 
 from countless import DPMeans
 from countless._data import open_rows
-from countless._data.checks import open_table
 from countless._data.dask import well_cut
+from countless._data.open import open_table
 from countless._data.stored import dask_array
 from countless._path.micro import assign_to
 from countless._search.center_neighbors import list_neighbours
-from countless._search.products import Products
+from countless._search.nearest import Products
 from countless.divergences import get_divergence
 
 SQUARED = get_divergence("sqeuclidean")
@@ -68,7 +68,7 @@ def test_rows_without_weight_have_the_nearest_label_however_far_they_are(far):
     X = two_groups(3000, 5)
     X[-3:] *= far * np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     with open_rows(X, np.append(np.ones(2997), np.zeros(3)), SQUARED) as rows:
-        labels = assign_to(rows, X[:400].copy()).labels
+        labels = assign_to(rows, X[:400]).labels
     assert labels[-3:].tolist() == cdist(X[-3:], X[:400]).argmin(axis=1).tolist()
 
 

@@ -142,7 +142,7 @@ def test_a_gap_is_named_by_row_and_column(write, tmp_path, monkeypatch):
     values = X[:, 1].tolist()
     values[234] = None
     path = write(a=X[:, 0].tolist(), b=values)
-    with pytest.raises(ValueError, match=r"rows\.parquet has a gap: row 234, column 'b'"):
+    with pytest.raises(ValueError, match=r"rows\.parquet has a missing value: row 234, column 'b'"):
         DPMeans(1.0).fit(path)
 
 

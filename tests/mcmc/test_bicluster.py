@@ -9,9 +9,8 @@ from scipy.stats import gamma
 from sklearn.metrics import adjusted_rand_score
 
 from countless import DPBiclustering
-from countless._mcmc.bicluster.bundle import Bundle
 from countless._mcmc.bicluster.cells import Cells
-from countless._mcmc.bicluster.chain import BiclusterChain
+from countless._mcmc.bicluster.chain import BiclusterChain, Bundle
 from countless.kernels.gibbs import sweep
 from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
 from countless.priors import DirichletProcess, Gamma, PitmanYor

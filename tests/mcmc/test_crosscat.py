@@ -1,5 +1,6 @@
 """The estimator: planted views are found, and every answer is the one that the draws imply."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import CrossCat
 from countless._errors import InputError
-from countless._mcmc.crosscat import start
-from countless._mcmc.crosscat.saved import pack, unpack
+from countless._mcmc import sampled
+from countless._mcmc.crosscat import chain as crosscat_chain
+from countless._mcmc.crosscat.predictive_state import pack, unpack
 from countless.serialize.model_file import load_model, model_bytes, save_model
 
 KINDS = {"d": "count", "h": "count"}
@@ -172,7 +174,7 @@ def test_odd_columns_have_an_answer():
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "2 columns named 'a'"),
         ([[1.0, 2.0]], {"models": {"b": "count"}}, "names 'b', which is no column"),
-        ([[1.5, 2.0]], {"models": {0: "count"}}, "not whole: row 0, column 0"),
+        ([[1.5, 2.0]], {"models": {0: "count"}}, "not an integer: row 0, column 0"),
         ([[1.0], [np.inf]], {}, "infinity"),
         ([[1.0]], {"row_prior": 1.0}, "row_prior must be None or one of"),
         ([[1.0]], {"n_sweeps": 0}, "n_sweeps must be a whole number"),
@@ -245,7 +247,7 @@ def test_a_saved_model_answers_alike(fitted, tmp_path):
     ],
 )
 def test_a_changed_file_is_refused(fitted, name, change):
-    state = pack(fitted[0].answers())
+    state = pack(fitted[0].predictive_state())
     with pytest.raises(ValueError, match="do not fit the rest"):
         unpack(state | {name: change(state[name])})
 
@@ -258,7 +260,7 @@ def test_what_a_file_cannot_hold_is_said():
 
 
 def test_long_tables_start_from_some_rows(monkeypatch):
-    monkeypatch.setattr(start, "ENOUGH_ROWS", 60)
+    monkeypatch.setattr(crosscat_chain, "TUNING", replace(crosscat_chain.TUNING, initial_rows=60))
     frame, _, labels = planted(200, seed=3)
     model = CrossCat(KINDS, n_chains=1, n_sweeps=1, random_state=0).fit(frame)
     view = next(view for view in model.views_ if "a" in view.columns)
@@ -267,7 +269,7 @@ def test_long_tables_start_from_some_rows(monkeypatch):
 
 @pytest.mark.filterwarnings("default:CrossCat's chains disagree")
 def test_chains_that_disagree_are_told(monkeypatch):
-    monkeypatch.setattr("countless._mcmc.sampled.HIGHEST_R_HAT", 0.5)  # as any chains do then
+    monkeypatch.setattr(sampled, "TUNING", replace(sampled.TUNING, highest_r_hat=0.5))
     X = np.random.default_rng(0).normal(size=(30, 4))
     X[:15, ::2] += 4
     with pytest.warns(ConvergenceWarning, match=r"call resume\(\)") as told:

@@ -11,8 +11,7 @@ from sklearn.datasets import make_blobs
 
 from countless import DPMixture
 from countless._labels import number_by_appearance
-from countless._mcmc.diagnostics import diagnose
-from countless._mcmc.posterior import Posterior
+from countless._mcmc.posterior import Posterior, diagnose
 
 draws_of_labels = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 9))

@@ -30,7 +30,7 @@ DATES = pd.DataFrame({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[n
         (Gaussian(), [[1.0], [np.inf]], "contains infinity: row 1, column 0"),
         (DiagonalGaussian(), [[1.0], [-np.inf]], "contains infinity: row 1, column 0"),
         (Poisson(), [[1], [-2]], "a negative count: row 1, column 0 has -2"),
-        (Poisson(), [[1.5]], "not whole: row 0, column 0 has 1.5"),
+        (Poisson(), [[1.5]], "not an integer: row 0, column 0 has 1.5"),
         (Multinomial(), [[1, 0], [3, -1]], "a negative count: row 1, column 1"),
         (Bernoulli(), [[0], [2]], "neither 0 nor 1: row 1, column 0 has 2"),
         (Categorical(levels=2), [[0], [2]], "2, which is no known level: row 1, column 0"),

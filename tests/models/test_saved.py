@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from countless.models.named import MODELS, as_model
+from countless.models.registry import MODELS, as_model
 from countless.models.saved import pack_model, unpack_model
 
 RNG = np.random.default_rng(2)

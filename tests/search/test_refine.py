@@ -159,7 +159,7 @@ def test_centers_far_from_the_rows_asked_about():
     assert model.predict([[1e3, 1e3]]).tolist() == [1]
 
 
-@pytest.mark.parametrize("constant", [None, "sketch.MANY_CENTERS", "merge.MANY_CLUSTERS"])
+@pytest.mark.parametrize("constant", [None, "projection.MANY_CENTERS", "merge.MANY_CLUSTERS"])
 def test_ways_for_very_many_clusters_are_exact(monkeypatch, constant):
     if constant:
         monkeypatch.setattr(f"countless._search.{constant}", 8)

@@ -262,7 +262,7 @@ def test_every_field_of_a_preparation_altered_is_one_line_or_a_matrix():
         NumericStep("empty", 0.0, 0.0, 1.0),
         CategoricalStep("b", "u", ("u", "v")),
     )
-    saved = Preparation(steps, gaps="impute", group="c").to_json()
+    saved = Preparation(steps, missing="impute", group="c").to_json()
     table = Table(
         "t",
         {

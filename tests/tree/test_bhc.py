@@ -18,8 +18,9 @@ from countless._tree.bhc_learn import evidence_and_gradient, fit_tree
 from countless._tree.bhc_leaves import leaves_of
 from countless._tree.bhc_predict import log_densities, node_mixture
 from countless._tree.bhc_tree import cut, evaluate, grow_tree, heights, log_weights, node_weights
-from countless._tree.dendrogram import dendrogram_purity, linkage_matrix, merge_order
+from countless._tree.dendrogram import linkage_matrix, merge_order
 from countless.kernels.bhc import fill_pairs
+from countless.metrics import dendrogram_purity
 from countless.models import Bernoulli, Columns, DiagonalGaussian, Gaussian, Multinomial
 from plain import all_partitions
 

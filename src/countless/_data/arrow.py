@@ -18,7 +18,7 @@ from pyarrow import csv, parquet
 from .._errors import InputError
 from .table import Column, Numbers, Unusable, Words, counted
 
-GAP_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 _LARGEST_BLOCK = 2**31 - 1  # pyarrow counts the bytes of a block in 32 bits
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
@@ -51,7 +51,7 @@ def read_text(
             ),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                null_values=list(GAP_WORDS),
+                null_values=list(MISSING_TEXTS),
                 strings_can_be_null=True,
                 # No text is parsed as Boolean: 'true' is text, at fit and at predict.
                 true_values=[],

@@ -1,4 +1,4 @@
-"""The interface of storage backends: memory, disk and Dask clusters.
+"""The interface of storage backends, and the one for tables in memory.
 
 An algorithm is a sequence of steps. A step is a function of one block of rows, of the per-row state
 of these rows (labels, bounds), and of a message that is the same for all blocks; it updates the
@@ -17,8 +17,9 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from countless._data.block import Block, join, ones
+from countless._data.block import Block, cut, join, make_block, ones
 from countless._data.fixed_point import Frame, Summary
 
 # Values in a block: enough to make the overhead of calls small, few enough for load balance.
@@ -192,6 +193,24 @@ class ThreadedRows(Rows):
 
     def pick_from(self, wanted) -> list[Block]:
         return self.each(lambda number, ids: self.load(*self.spans[number]).pick(ids), wanted)
+
+
+class MemoryRows(ThreadedRows):
+    """A table in memory."""
+
+    in_memory = True
+
+    def __init__(self, X: Any, weight: np.ndarray | None, divergence, n_threads: int, pool):
+        super().__init__(X.shape[0], X.shape[1], n_threads, pool)
+        self.is_sparse = sp.issparse(X)
+        self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
+        self._all = make_block(0, X, weight, divergence)
+
+    def load(self, start: int, stop: int) -> Block:
+        return cut(self._all, start, stop)
+
+    def pick(self, ids: np.ndarray) -> Block:
+        return self._all.pick(ids)
 
 
 class _SharedSums:

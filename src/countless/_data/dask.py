@@ -22,7 +22,7 @@ from dask.delayed import delayed
 from countless._data.backend import Fields, Held, Rows, nowhere
 from countless._data.block import Block, make_block
 from countless._data.stored import dask_array, is_dask
-from countless._data.weight import in_steps
+from countless._data.validate import in_steps
 from countless._threads import one_library_thread
 
 log = logging.getLogger("countless")

@@ -196,7 +196,9 @@ def _parquet_pieces(path: Path) -> Iterator[np.ndarray]:
         for j, column in enumerate(batch.columns):
             if column.null_count:
                 at = row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise ValueError(f"{path} has a gap: row {at}, column {data.schema.names[j]!r}")
+                raise ValueError(
+                    f"{path} has a missing value: row {at}, column {data.schema.names[j]!r}"
+                )
             piece[:, j] = column.to_numpy(zero_copy_only=False)
         row += batch.num_rows
         yield piece

@@ -19,14 +19,14 @@ class Numbers:
     Examples
     --------
     >>> import numpy as np
-    >>> Numbers(np.array([1.5, np.nan])).gaps
+    >>> Numbers(np.array([1.5, np.nan])).missing
     array([False,  True])
     """
 
     values: np.ndarray
 
     @property
-    def gaps(self) -> np.ndarray:
+    def missing(self) -> np.ndarray:
         """True where the value is missing."""
         return np.isnan(self.values)
 
@@ -47,7 +47,7 @@ class Words:
     levels: tuple[str, ...]
 
     @property
-    def gaps(self) -> np.ndarray:
+    def missing(self) -> np.ndarray:
         """True where the value is missing."""
         return self.codes < 0
 
@@ -62,12 +62,12 @@ class Unusable:
 
     Examples
     --------
-    >>> Unusable("dates", n_gaps=0).what
+    >>> Unusable("dates", n_missing=0).what
     'dates'
     """
 
     what: str
-    n_gaps: int
+    n_missing: int
 
 
 Column = Numbers | Words | Unusable
@@ -126,10 +126,10 @@ def numbers_as_words(column: Numbers) -> Words:
     >>> numbers_as_words(Numbers(np.array([2.0, 0.5, np.nan]))).words()
     ['2', '0.5', '']
     """
-    gaps = column.gaps
-    distinct, inverse = np.unique(column.values[~gaps], return_inverse=True)
+    missing = column.missing
+    distinct, inverse = np.unique(column.values[~missing], return_inverse=True)
     codes = np.full(column.values.shape[0], -1, dtype=np.int64)
-    codes[~gaps] = inverse
+    codes[~missing] = inverse
     return Words(codes, tuple(shortest(value) for value in distinct))
 
 

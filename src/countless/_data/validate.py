@@ -1,4 +1,7 @@
-"""The first two passes over a table: validate its cells, and choose the fixed-point scale."""
+"""Validation of tables and sample weights, and the choice of the fixed-point scale.
+
+Two passes over the rows: the first validates cells, the second adds up all rows.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless._data.backend import Rows
-from countless._data.block import Block, cut
+from countless._data.block import Block
 from countless._data.fixed_point import LARGEST_SUM, Frame, Summary, power_of_two, step_for
-from countless._data.inplace import FEW_ROWS, chunks
 from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
 
@@ -20,13 +22,13 @@ SAMPLE_ROWS = 1024
 SMALLEST_SHARE = 2.0**12
 # Largest distance of a value from the origin, in the frame's unit.
 MOST_UNITS = 2.0**60
-# In units between this and its inverse, squares fit into float32.
-SMALLEST_SINGLE = 2.0**-40
-# Up to this many columns, column ranges are faster on a transposed copy.
-NARROW = 16
 # The origin is rounded to this many bits of a column's range, so that subtracting it from values
 # of few digits is exact.
 ORIGIN_BITS = 8
+
+
+# The largest weight is between these, so that neither steps nor sums overflow or underflow.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e200
 
 
 class Look(NamedTuple):
@@ -49,7 +51,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
 
     Raises ValueError for a cell that is not finite or is outside the divergence's domain.
     """
-    centred = divergence.name == "sqeuclidean" and not rows.is_sparse
+    centred = divergence.is_shift_invariant and not rows.is_sparse
     looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
     _check(looks)
     low = np.min([look.low for look in looks], axis=0).astype(np.float64)
@@ -99,14 +101,11 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
     whole = frame.empty(1)
     cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
     total_weight = float(frame.weights(whole)[0])
-    unit = np.sqrt(cost / total_weight) if divergence.name == "sqeuclidean" and cost > 0 else 1.0
+    unit = np.sqrt(cost / total_weight) if divergence.is_shift_invariant and cost > 0 else 1.0
     # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
-    single = looks[0].low.dtype == np.float32 and SMALLEST_SINGLE < unit < 1 / SMALLEST_SINGLE
-    frame = frame._replace(
-        total_weight=total_weight, unit=float(unit), total_cost=cost, is_single=bool(single)
-    )
+    frame = frame._replace(total_weight=total_weight, unit=float(unit), total_cost=cost)
     return frame, whole
 
 
@@ -130,10 +129,8 @@ def look_at_block(block: Block, held, message) -> Look:
     if not centred:
         dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
-        chosen = np.empty(block.n_rows, dtype=bool)
-        for part in chunks(chosen, values=FEW_ROWS):
-            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
-            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
+        chosen = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return Look(
         low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
@@ -144,12 +141,10 @@ def look_at_block(block: Block, held, message) -> Look:
 def weigh_block(block: Block, held, message, borrow) -> int:
     """Add up all rows of a block, and return the sum of their row costs, in fixed point."""
     frame, cost_step = message
-    labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
+    labels = np.zeros(block.n_rows, dtype=np.int32)
     with borrow() as sums:
-        for few in chunks(block.weight, values=FEW_ROWS):
-            part = cut(block, few.start, few.stop)
-            add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
-    if frame.by_differences and frame.divergence.name == "sqeuclidean":
+        add_rows(block.form, block.weight, labels, frame.scale, *sums)
+    if frame.divergence.is_shift_invariant and not frame.is_sparse:
         rows = block.form.values  # type: ignore[union-attr]
         return int(add_squares(rows, block.weight, frame.origin, cost_step))
     cost = block.weight * _own_costs(block, frame.divergence)
@@ -180,14 +175,9 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
-        if X.shape[1] > NARROW:
-            return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-        low, high = np.full(X.shape[1], np.inf, X.dtype), np.full(X.shape[1], -np.inf, X.dtype)
-        for part in chunks(X, values=FEW_ROWS):
-            columns = np.ascontiguousarray(X[part].T)
-            np.minimum(low, columns.min(axis=1), out=low)
-            np.maximum(high, columns.max(axis=1), out=high)
-        return low, high
+        # The columns of a narrow table are compared faster in a transposed copy.
+        columns = np.ascontiguousarray(X.T) if X.shape[1] <= 16 else X.T
+        return columns.min(axis=1, initial=np.inf), columns.max(axis=1, initial=-np.inf)
     # A column in which every row stores a value need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
@@ -224,3 +214,41 @@ def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
     """Round values to a coarse fraction of their range; where the range is empty, return it."""
     part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
     return np.where(high > low, np.rint(value / part) * part, low)
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return one float64 weight per row, none negative and not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
+        )
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for every row; all are 0")
+    return weight
+
+
+def in_steps(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return validated weights, rounded to their fixed-point step; None stays None.
+
+    A positive weight is never rounded to 0.
+    """
+    if sample_weight is None:
+        return None
+    weight = check_weight(sample_weight, n_rows)
+    heaviest = float(weight.max())
+    if not SMALLEST_WEIGHT < heaviest < LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be from {SMALLEST_WEIGHT:.0e} to {LARGEST_WEIGHT:.0e} at most; "
+            f"got {heaviest:g}"
+        )
+    step = step_for(1.0, np.count_nonzero(weight) * heaviest, heaviest)
+    return np.where(weight > 0, np.maximum(np.rint(weight / step), 1.0) * step, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from countless._data import Block, Rows
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless.divergences import get_divergence
 from countless.kernels.assign import distances_to
 

@@ -45,6 +45,7 @@ class MicroClusters(NamedTuple):
     within: float  # cost of the rows at their items' means
     sample: np.ndarray  # (s, n_features) a sample of the rows, relative to the origin
     sample_weight: np.ndarray  # (s,)
+    centers: Any = None  # (m, n_features) each row belongs to the item of its nearest center
 
 
 def most_items(n_features: int, divergence: Divergence) -> int:
@@ -111,6 +112,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
         within,
         shown.points() - frame.origin,
         shown.weight,
+        nearest.centers,
     )
 
 

@@ -152,9 +152,9 @@ def clouds_like(
     n_points = int(min(n_rows, N_POINTS))
     generator = np.random.default_rng(SEED)
     kinds: Iterator[np.ndarray]
-    if divergence.name == "cosine":
+    if divergence.is_directional:
         kinds = _directions(sample, weight, n_points, generator)
-    elif divergence.name == "sqeuclidean" and (discrete := _discrete_columns(sample)):
+    elif divergence.is_shift_invariant and (discrete := _discrete_columns(sample)):
         kinds = _rows_like(sample, weight, n_rows, discrete)
     else:
         axes = principal_axes(sample, weight, center, divergence)
@@ -276,10 +276,9 @@ def principal_axes(
     ([4.0, 1.0], [0.0, 0.0])
     """
     share = weight / weight.sum()
-    if divergence.name not in ("sqeuclidean", "cosine"):
+    if not divergence.is_metric:
         # Near the center a Bregman divergence is a squared distance with one scale per column.
-        room = np.minimum(center, 1 - center) if divergence.name == "logistic" else center
-        step = 1e-4 * np.maximum(room, 0.0)
+        step = 1e-4 * np.maximum(divergence.margin(center), 0.0)
         ahead, _ = divergence.slope_offset((center + step)[None])
         behind, _ = divergence.slope_offset((center - step)[None])
         curvature = np.divide(

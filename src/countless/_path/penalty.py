@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._data import Rows
-from countless._data.checks import open_table
+from countless._data.open import open_table
 from countless._labels import look_up, number_by_appearance
 from countless._path.farthest import farthest_first_penalty
 from countless._path.levels import (
@@ -118,6 +118,20 @@ NOTHING = np.empty(0)
 NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
 
 
+class Merges(NamedTuple):
+    """A path as its micro-clusters and the merges of them, from which any number follows.
+
+    At a refined number of clusters the labels are those of k-means on the micro-clusters; at
+    any other they are the parts that the merges leave.
+    """
+
+    items: Any  # (n_rows,) the micro-cluster of each row, numbered by first appearance
+    children: np.ndarray  # (m - 1, 2) node m + i joins the nodes children[i]; node j < m is item j
+    height: np.ndarray  # (m - 1,) the running maximum of the costs of merges
+    refined: dict[int, np.ndarray]  # the labels of the micro-clusters by number of clusters
+    centers: np.ndarray | None  # (m, n_features) the nearest one decides the item of a row
+
+
 class PenaltyPath(Path):
     """Clusters, objective and labels at every penalty. Made by `penalty_path`.
 
@@ -143,8 +157,10 @@ class PenaltyPath(Path):
         costs: Costs,
         judged: Judged,
         levels: Mapping[int, Level],
+        centers: np.ndarray | None = None,
     ):
         self._labels = labels
+        self._centers = centers
         self._tree = tree
         self._cost = costs.cost[::-1]  # of the rows after 0, 1, ... merges
         self._height = costs.gain[::-1]
@@ -232,6 +248,26 @@ class PenaltyPath(Path):
             return self._fitted.penalty
         return self.penalty_for(self.n_clusters)
 
+    def merges(self) -> Merges:
+        """Return the micro-clusters and their merges."""
+        refined = {
+            k: number_by_appearance(level.labels)[1]
+            for k, level in self._levels.items()
+            if len(level.weight) == k
+        }
+        tree = self._tree
+        return Merges(self._labels, tree.children, tree.height, refined, self._centers)
+
+    def interval(self, n_clusters: int) -> tuple[float, float] | None:
+        """Return the lowest penalty that gives this number, and the lowest that gives fewer.
+
+        None for a number that no penalty gives.
+        """
+        merges = self._tree.n_items - n_clusters
+        if not 0 <= merges <= len(self._height) or self._ends[merges] == self._ends[merges + 1]:
+            return None
+        return float(self._ends[merges]), float(self._ends[merges + 1])
+
     def with_fit(self, fitted: Fitted) -> PenaltyPath:
         """Return the path with a better clustering added that a fit found at its penalty.
 
@@ -240,7 +276,9 @@ class PenaltyPath(Path):
         cost = self._costs.cost.copy()
         cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
         gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
-        path = PenaltyPath(self._labels, self._tree, Costs(cost, gain), self.judged, self._levels)
+        path = PenaltyPath(
+            self._labels, self._tree, Costs(cost, gain), self.judged, self._levels, self._centers
+        )
         path._fitted = fitted
         return path
 
@@ -250,14 +288,12 @@ class PenaltyPath(Path):
         return int(np.searchsorted(self._height, penalty, side="right"))
 
     def _interval(self, n_clusters: int) -> tuple[float, float]:
-        """Return the lowest penalty that gives this k, and the lowest that gives fewer."""
-        merges = self._tree.n_items - n_clusters
-        ends = self._ends
-        if not 0 <= merges <= len(self._height) or ends[merges] == ends[merges + 1]:
+        found = self.interval(n_clusters)
+        if found is None:
             raise ValueError(
                 f"n_clusters={n_clusters} is not on the path, which has 1 to {self._tree.n_items}"
             )
-        return float(ends[merges]), float(ends[merges + 1])
+        return found
 
 
 def penalty_path(
@@ -330,7 +366,7 @@ def path_of_items(
     tree = ward_tree(items.weight, items.total, divergence)
     if tree.n_items == 1:
         costs = Costs(np.array([items.within]), NOTHING)
-        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {})
+        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {}, items.centers)
     mean = items.total / items.weight[:, None]
     points = Points(mean, items.weight, divergence, items.within)
     n_rows = float(max(items.weight.sum(), tree.n_items))
@@ -348,7 +384,7 @@ def path_of_items(
         levels = _refine(points, tree, last)
         costs = _costs(points, tree, levels)
         if last < 2 or not costs.gain.any():
-            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels)
+            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels, items.centers)
         apart = np.full(last - 1, np.nan)
         for k in range(2, last + 1):
             if k in levels:
@@ -359,7 +395,7 @@ def path_of_items(
     scores = null.standard_scores(figures)
     width = np.where(np.isnan(apart), 0.0, figures.width)
     judged = Judged(width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores))
-    return PenaltyPath(items.labels, tree, costs, judged, levels)
+    return PenaltyPath(items.labels, tree, costs, judged, levels, items.centers)
 
 
 def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:

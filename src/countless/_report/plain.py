@@ -54,6 +54,17 @@ def percent(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
 
 
+def counted_clusters(number: int) -> str:
+    """Format a number of clusters.
+
+    Examples
+    --------
+    >>> counted_clusters(1), counted_clusters(3)
+    ('1 cluster', '3 clusters')
+    """
+    return f"{number} cluster" if number == 1 else f"{number} clusters"
+
+
 def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     """Format the confidence in the number of clusters, and the next best number.
 

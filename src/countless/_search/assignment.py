@@ -7,39 +7,59 @@ The labels equal those of comparing every row with every center, on every backen
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Rows, Summary
-from countless._data.inplace import give_back, growing, inherit, keep, reorder, resize
+from countless._data import Block, Frame, Rows
 from countless._search.center_neighbors import Lists, list_neighbours
-from countless._search.products import Products
-from countless._search.seeding import find_openers
-from countless._search.steps import (
+from countless._search.nearest import (
     BOUNDS,
     FIELDS,
-    KEPT,
     MARKS,
     Pass,
-    Places,
-    Relabelling,
-    add_block,
-    adopt_block,
+    Products,
     assign_block,
-    first_rows_block,
-    forget_bounds,
-    keep_block,
-    label_block,
-    largest_label,
-    open_block,
-    rehome_block,
-    relabel_block,
-    take_back_block,
+    compare,
 )
+from countless._search.seeding import find_openers
+from countless.kernels.assign import SETTLED, UNSETTLED, count_before
+from countless.kernels.statistics import add_rows, first_rows, move_rows
 
 # Local passes before neighbour lists are rebuilt: they become stale as centers move.
 PASSES_A_LIST = 4
+KEPT = "kept"  # labels saved before an over-split, to undo it
+
+
+class Relabelling(NamedTuple):
+    """New labels, by old label and mark, or for single rows."""
+
+    near: np.ndarray  # (n_old_clusters,) for rows that are not marked
+    far: np.ndarray | None = None  # (n_old_clusters,) for marked rows
+    rows: np.ndarray | None = None  # indices, ascending, of rows that are relabelled one by one
+    labels: np.ndarray | None = None
+
+
+class Places(NamedTuple):
+    """The first row of each cluster."""
+
+    first: np.ndarray  # (n_clusters,)
+
+    @classmethod
+    def of_nothing(cls, n_clusters: int) -> Places:
+        return cls(np.full(n_clusters, np.iinfo(np.int64).max))
+
+    def maker(self) -> Callable[[], Places]:
+        return partial(Places.of_nothing, len(self.first))
+
+    def absorb(self, other: Places) -> None:
+        np.minimum(self.first, other.first, out=self.first)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.first.nbytes
 
 
 class Nearest:
@@ -50,8 +70,6 @@ class Nearest:
     state
         Per-row arrays in the backend: labels and bounds.
     centers : ndarray of float64 (n_clusters, n_features)
-        During local passes on a float32 table they are coarse: float32, relative to the frame's
-        origin.
     summary : Summary
         Weights and sums of the clusters, in fixed point.
     n_changed : int
@@ -61,16 +79,11 @@ class Nearest:
     """
 
     def __init__(self, rows: Rows, centers: np.ndarray | None = None):
-        give_back()  # memory that the survey of the table used
         self.rows = rows
         self.state = rows.hold(FIELDS)
-        first = rows.frame.means(rows.whole) if centers is None else centers
-        self.centers = growing(first.shape, np.float64)
-        self.centers[:] = first
+        self.centers = rows.frame.means(rows.whole) if centers is None else np.array(centers)
         # Every row starts in cluster 0.
-        k = len(first)
-        self.summary = Summary(np.zeros(k, dtype=np.int64), growing(first.shape, np.int64))
-        self.summary.weight[0], self.summary.total[0] = rows.whole.weight[0], rows.whole.total[0]
+        self.summary = rows.whole.with_empty(len(self.centers) - 1)
         self.n_computed = self.n_possible = 0
         self.n_changed = rows.n_rows
         self._lists: Lists | None = None
@@ -104,43 +117,9 @@ class Nearest:
         # Local passes reuse the neighbour lists for a while if the clusters are the same.
         if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
             self._lists = None
-        if not local and self._bounded is not None:  # bounds become invalid: free the memory
-            self._bounded = self._bounded[:, :0].copy()
-        give_back()
-        coarse = local and frame.is_single
-        if coarse == self._coarse:
-            drift = self._to_means(np.arange(self.n_clusters))
-        else:
-            drift = np.full(self.n_clusters, np.inf)
-            del self.centers  # free its memory before allocating
-            shape = self.summary.total.shape
-            self.centers = growing(shape, np.float32 if coarse else np.float64)
-            frame.means(self.summary, coarse=coarse, out=self.centers)
-        return self._find(drift, penalty, local=local)
+        return self._find(self._to_means(np.arange(self.n_clusters)), penalty, local=local)
 
-    def settle_for_good(self) -> None:
-        """Do the final exact assignment: centers to the means, rows to the nearest, no empty ones.
-
-        After local passes, which are for very many clusters, the sums are freed first and
-        recomputed afterwards: together with centers and bounds they would set the peak memory.
-        """
-        if self._bounded is None:
-            self.settle()
-            self.drop_empty()
-            return
-        shape, frame = self.summary.total.shape, self.rows.frame
-        self.forget_all_but_labels()
-        del self.centers  # free its memory before allocating
-        self.centers = frame.means(self.summary, out=growing(shape, np.float64))
-        self.summary.resize(0)
-        self._forget_moves()
-        self.rows.extend(self.state, BOUNDS)
-        self._find(np.zeros(len(self.centers)), np.inf, local=False, sums=False)
-        self.forget_all_but_labels()
-        self._add_up(len(self.centers))
-        self.drop_empty()
-
-    def _find(self, drift: np.ndarray, penalty: float, *, local: bool, sums: bool = True) -> int:
+    def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
         """Find each row's nearest center; ``drift`` is how far each has just moved."""
         rows, frame = self.rows, self.rows.frame
         if self._lists is None:
@@ -161,10 +140,7 @@ class Nearest:
             frame, frame.centers(self.centers), products, drift, others, lists, local, forget,
             penalty,
         )  # fmt: skip
-        if sums:
-            answers = rows.run(assign_block, self.state, message, into=self.summary)
-        else:
-            answers = rows.run(label_block, self.state, message)
+        answers = rows.run(assign_block, self.state, message, into=self.summary)
         computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
         self.n_changed = n_changed
         self.n_computed += computed
@@ -184,11 +160,9 @@ class Nearest:
         rows, frame = self.rows, self.rows.frame
         openers, points = find_openers(rows, self.state, order, seed, penalty)
         first, n_opened = self.n_clusters, len(openers.row)
-        resize(self.centers, first + n_opened)
-        self.centers[first:] = points
-        del points  # free its memory before allocating
-        self.summary.resize(first + n_opened)
-        products = Products(frame, self.centers[first:])
+        self.centers = np.vstack([self.centers, points])
+        self.summary = self.summary.with_empty(n_opened)
+        products = Products(frame, points)
         message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
         changed = rows.run(open_block, self.state, message, into=self.summary)
         self.n_changed += sum(changed)
@@ -203,8 +177,7 @@ class Nearest:
         if not used.all():
             number = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
             self.rows.run(relabel_block, self.state, number, data=False)
-            keep(self.centers, used)
-            self.summary.keep(used)
+            self.centers, self.summary = self.centers[used], self.summary.take(used)
             self._follow(np.flatnonzero(used))
             frame = self.rows.frame
             if frame.n_counted < self.rows.n_rows:
@@ -221,7 +194,6 @@ class Nearest:
         measured from its ancestor. Other rows lose theirs, since another part of their old cluster
         may be close.
         """
-        give_back()
         step = self._to_means(ancestor)
         self._follow(ancestor)
         self._moved += step
@@ -240,13 +212,11 @@ class Nearest:
     def forget_lists(self) -> None:
         """Discard the neighbour lists; the next pass rebuilds them."""
         self._lists = None
-        give_back()
 
     def keep(self, ancestor: np.ndarray) -> None:
         """Save the labels before a split: cluster ``c`` descends from ``ancestor[c]``."""
-        kind = np.min_scalar_type(ancestor.max())
-        self.rows.extend(self.state, {KEPT: (kind, 0)})
-        self.rows.run(keep_block, self.state, ancestor.astype(kind), data=False)
+        self.rows.extend(self.state, {KEPT: (np.int32, 0)})
+        self.rows.run(keep_block, self.state, ancestor, data=False)
 
     def take_back(self, n_clusters: int) -> None:
         """Restore the saved labels, of ``n_clusters`` clusters."""
@@ -266,7 +236,6 @@ class Nearest:
         """Free all per-row arrays but the labels, and the neighbour lists."""
         self.rows.release(self.state, [*MARKS, *BOUNDS])
         self._lists = self._bounded = None
-        give_back()
 
     def number_by_appearance(self) -> None:
         """Number clusters by their first row of positive weight."""
@@ -277,24 +246,17 @@ class Nearest:
         number = np.empty(k, dtype=np.int32)
         number[order] = np.arange(k)
         self.rows.run(relabel_block, self.state, number, data=False)
-        for part in (self.centers, *self.summary):
-            reorder(part, order)
+        self.centers, self.summary = self.centers[order], self.summary.take(order)
         self._follow(order)
 
     def _restart(self, n_clusters: int) -> None:
         """Build the clusters from the labels and reset all bounds."""
         self.rows.run(forget_bounds, self.state, None, data=False)
-        self._add_up(n_clusters)
-        resize(self.centers, n_clusters)
-        self._to_means(np.arange(n_clusters))
+        self.summary = self.rows.frame.empty(n_clusters)
+        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
+        self.centers = self.rows.frame.means(self.summary)
         self._lists = None
         self._forget_moves()
-
-    def _add_up(self, n_clusters: int) -> None:
-        """Compute the clusters' weights and sums from the labels."""
-        self.summary.resize(n_clusters)
-        self.summary.clear()
-        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
 
     def _forget_moves(self) -> None:
         """Declare that bounds are valid for the current centers, and cover all of them."""
@@ -310,30 +272,14 @@ class Nearest:
         self._moved = self._moved[ancestor]
         self._parent = place[self._parent[ancestor]]
         if self._bounded is not None:
-            inherit(self._bounded, ancestor)
-            for part in self.rows.frame.chunks(self._bounded):
-                self._bounded[part] = place[self._bounded[part]]
+            self._bounded = place[self._bounded[ancestor]]
         self._lists = None
-
-    @property
-    def _coarse(self) -> bool:
-        return self.centers.dtype == np.float32
 
     def _to_means(self, ancestor: np.ndarray) -> np.ndarray:
         """Move centers to the means; return each one's distance from its ancestor, rounded up."""
-        frame, before, k = self.rows.frame, self.n_clusters, len(ancestor)
-        if k > before:
-            resize(self.centers, k)
-        step = np.empty(k)
-        parts = frame.chunks(self.centers, k)
-        # In an order in which no center is overwritten before its descendants have been measured.
-        for part in parts if k <= before else reversed(parts):
-            mean = frame.means(self.summary.take(part), coarse=self._coarse)
-            way = np.subtract(mean, self.centers[ancestor[part]], dtype=np.float64)
-            step[part] = np.linalg.norm(way, axis=1) * (1 + 1e-12)
-            self.centers[part] = mean
-        resize(self.centers, k)
-        return step
+        before = self.centers[ancestor]
+        self.centers = self.rows.frame.means(self.summary)
+        return np.linalg.norm(self.centers - before, axis=1) * (1 + 1e-12)
 
 
 def _largest_of_others(values: np.ndarray) -> np.ndarray:
@@ -344,3 +290,73 @@ def _largest_of_others(values: np.ndarray) -> np.ndarray:
     others = np.full(len(values), largest)
     others[np.argmax(values)] = second
     return others
+
+
+def open_block(block: Block, held, message, borrow) -> int:
+    """Compare each row with the clusters opened before its turn; count the rows that join one."""
+    frame, form, products, first, openers, order, seed = message
+    key = openers.key_of(block, held, np.arange(block.n_rows), order, seed)
+    limit = np.empty(block.n_rows, dtype=np.int32)
+    count_before(key, block.start, openers.key, openers.row, limit)
+    before = held["labels"].copy()
+    verdict = np.full(block.n_rows, UNSETTLED, dtype=np.uint8)
+    compare(block, held, verdict, form, products, np.inf, first, limit)
+    with borrow() as sums:
+        return move_rows(block.form, block.weight, before, held["labels"], frame.scale, *sums)
+
+
+def add_block(block: Block, held, frame: Frame, borrow) -> None:
+    """Add up the rows of a block by their labels."""
+    with borrow() as sums:
+        add_rows(block.form, block.weight, held["labels"], frame.scale, *sums)
+
+
+def relabel_block(block: Block, held, number: np.ndarray) -> None:
+    """Renumber clusters; -1 leaves rows without a cluster."""
+    held["labels"][:] = number[held["labels"]]
+
+
+def rehome_block(block: Block, held, message) -> None:
+    """Assign rows without a cluster, which have zero weight, to the nearest center."""
+    form, products = message
+    verdict = np.where(held["labels"] < 0, np.uint8(UNSETTLED), np.uint8(SETTLED))
+    compare(block, held, verdict, form, products, np.inf)
+
+
+def adopt_block(block: Block, held, message) -> None:
+    """Relabel rows after a split, merge or move; reset the bounds that are no longer valid."""
+    change, changed = message
+    old = held["labels"]
+    labels = change.near[old]
+    if change.far is not None:
+        np.copyto(labels, change.far[old], where=held["marked"] > 0)
+    if change.rows is not None:
+        first, last = np.searchsorted(change.rows, [block.start, block.start + len(old)])
+        labels[change.rows[first:last] - block.start] = change.labels[first:last]
+    old[:] = labels
+    moved = changed[labels]
+    held["upper"][moved] = np.inf
+    held["lower"][moved] = 0.0
+
+
+def keep_block(block: Block, held, ancestor: np.ndarray) -> None:
+    held[KEPT][:] = ancestor[held["labels"]]
+
+
+def take_back_block(block: Block, held, message) -> None:
+    held["labels"][:] = held[KEPT]
+
+
+def forget_bounds(block: Block, held, message) -> None:
+    held["upper"][:] = np.inf
+    held["lower"][:] = 0.0
+
+
+def largest_label(block: Block, held, message) -> int:
+    return int(held["labels"].max())
+
+
+def first_rows_block(block: Block, held, message, borrow) -> None:
+    """Find the first row of each cluster."""
+    with borrow() as places:
+        first_rows(held["labels"], block.weight, block.start, *places)

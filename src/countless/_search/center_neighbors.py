@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._data import Rows
-from countless._data.inplace import chunks, growing
 from countless._search.projection import few_directions, look
 from countless.kernels.neighbours import list_nearest
 
@@ -47,9 +46,7 @@ class Lists(NamedTuple):
 
     def unmark(self) -> None:
         """Declare that rows' lower bounds cover all listed centers."""
-        for part in chunks(self.neighbours):
-            listed = self.neighbours[part]
-            np.maximum(listed, ~listed, out=listed)
+        np.maximum(self.neighbours, ~self.neighbours, out=self.neighbours)
 
     def columns(
         self, centers: np.ndarray, number: np.ndarray
@@ -70,7 +67,7 @@ def list_neighbours(
     """List the neighbours of each center, nearest first, with distances rounded down.
 
     Rows' lower bounds cover the ``bounded`` centers (None: all), and those that descend from them
-    by ``parent``. The memory of ``bounded`` is reused: its contents are overwritten.
+    by ``parent``.
     """
     frame, k = rows.frame, len(centers)
     if k == 1:
@@ -85,25 +82,16 @@ def list_neighbours(
     # A local pass is approximate anyway, so float32 and a projection suffice.
     kind = np.float32 if local else np.float64
     basis = few_directions(frame, centers) if local else None
-    seen, unit = centers, frame.unit
-    if basis is not None or centers.dtype != np.float32:
-        n_directions = frame.n_features if basis is None else basis.shape[1] + 1
-        seen, unit = np.empty((k, n_directions), dtype=kind), 1.0
-        for part in frame.chunks(centers):
-            points = frame.seen(centers[part])
-            points /= frame.unit
-            seen[part] = points if basis is None else look(points, basis)
-    square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
+    seen = (centers - frame.origin) / frame.unit
+    seen = (seen if basis is None else look(seen, basis)).astype(kind)
+    square = np.einsum("ij,ij->i", seen, seen)
     error = float(4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max())
     room = frame.n_bytes // (LISTS_ROOM * 8 * k)
     most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
     if local:
         most = min(LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION * frame.n_features)
     listed = min(most, k - 1)
-    if local and bounded is not None and bounded.shape == (k, listed):
-        neighbours = bounded
-    else:  # lists of a local pass are kept while the number of centers changes
-        neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
+    neighbours = np.empty((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     fresh = local and bounded is not None
@@ -111,7 +99,7 @@ def list_neighbours(
 
     def work(start, stop):
         list_nearest(
-            seen, square, kind(-2 * unit**-2), error, frame.unit * (1 - 1e-6), start, stop,
+            seen, square, error, frame.unit * (1 - 1e-6), start, stop,
             known, parent, neighbours, gaps,
         )  # fmt: skip
 

@@ -36,11 +36,9 @@ def profitable_merges(
     pairs = _candidate_pairs(rows, summary, listed)
     a, b = pairs.T
     energy = frame.energy(summary)
-    cost = np.empty(len(pairs))
-    for part in frame.chunks(np.broadcast_to(0.0, (len(pairs), rows.n_features))):
-        joined = summary.take(a[part])
-        joined.absorb(summary.take(b[part]))
-        cost[part] = frame.energy(joined) - energy[a[part]] - energy[b[part]]
+    joined = summary.take(a)
+    joined.absorb(summary.take(b))
+    cost = frame.energy(joined) - energy[a] - energy[b]
     order = np.argsort(cost, kind="stable")
     # The first pair of a cluster in the order of costs is the one with its cheapest partner.
     first = np.full(len(summary.weight), len(order))
@@ -56,7 +54,7 @@ def _candidate_pairs(rows: Rows, summary: Summary, listed: Listed | None) -> np.
     if listed is not None:
         found = _cheapest_listed(summary.weight, listed)
     else:
-        exact = rows.frame.divergence.name == "sqeuclidean"
+        exact = rows.frame.divergence.has_ward_costs
         found = (_cheapest if exact else _cheap)(rows, summary)
     found = np.sort(found, axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)

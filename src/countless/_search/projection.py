@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from countless._data import Frame
-from countless._data.inplace import chunks, give_back
 
 # Fewer centers than this are compared in all dimensions.
 MANY_CENTERS = 512
@@ -24,16 +23,12 @@ def few_directions(frame: Frame, centers: np.ndarray) -> np.ndarray | None:
     """Return the principal directions of the centers, if few explain nearly all variance."""
     if len(centers) < max(MANY_CENTERS, 2 * frame.n_features):
         return None
-    scatter = np.zeros((frame.n_features, frame.n_features))
-    for part in chunks(centers):
-        seen = frame.seen(centers[part]) / frame.unit
-        scatter += seen.T @ seen
-    spread, directions = np.linalg.eigh(scatter)
+    seen = (centers - frame.origin) / frame.unit
+    spread, directions = np.linalg.eigh(seen.T @ seen)
     outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
     n_directions = int(np.count_nonzero(~outside))
     if FEWER * (n_directions + 1) > frame.n_features:
         return None
-    give_back()  # memory of the eigendecomposition
     return directions[:, -n_directions:]
 
 

@@ -26,12 +26,11 @@ import numpy as np
 from countless._compat import OnPass, ignore_pass
 from countless._data import Block, Frame, Rows, Summary
 from countless._search.algorithm1 import Clustering
-from countless._search.assignment import Nearest
+from countless._search.assignment import Nearest, Relabelling
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 from countless._search.merge import profitable_merges
-from countless._search.products import Products
+from countless._search.nearest import Products
 from countless._search.split import Halves, halve, worth_halving
-from countless._search.steps import Relabelling
 from countless.kernels.moves import pick_moves
 
 # Above this many clusters, rows are compared only with the centers near their own (local passes),
@@ -124,8 +123,8 @@ class Refiner:
             new_label = np.arange(k, dtype=np.int32)
             far_label = new_label.copy()
             far_label[split] = k + np.arange(n_new)
-            self.nearest.summary.resize(k + n_new)
-            for sums, part in zip(self.nearest.summary, far, strict=True):
+            summary = self.nearest.summary = self.nearest.summary.with_empty(n_new)
+            for sums, part in zip(summary, far, strict=True):
                 sums[k:] = part
                 sums[split] -= part
             ancestor = np.append(np.arange(k), split)
@@ -152,10 +151,10 @@ class Refiner:
             number = np.cumsum(stays, dtype=np.int32) - 1
             number[gone] = number[kept]
             label, heir = number[label], heir[stays]
-            summary.keep(stays)
-        lists = listed = None  # free their memory
+            summary = summary.take(stays)
         n_merged = k - len(heir)
         if n_merged:
+            self.nearest.summary = summary
             self.nearest.adopt(Relabelling(label), heir)
         return n_merged
 
@@ -236,8 +235,7 @@ class Refiner:
 
         It is computed from the exact sums; stored centers are rounded where data are far from 0.
         """
-        self.n_passes += 1
-        self.nearest.settle_for_good()
+        self.settle_rows()
         return self.objective
 
     def _energies(self, clusters) -> float:

@@ -16,9 +16,6 @@ from countless._data.block import join
 from countless._data.validate import hash_uniform
 from countless.kernels.assign import FAR, open_clusters, reach_far
 
-# Rows of a block examined at once, to bound the memory of intermediate arrays.
-LOOK_ROWS = 2**10
-
 
 class Openers(NamedTuple):
     """The rows that open clusters, in the order in which they do."""
@@ -81,12 +78,8 @@ def waiting_block(block: Block, held, message) -> Waiting:
     marked = held["marked"]
     if opened is not None:
         reach_far(block.form, block.weight, frame.centers(opened), len(opened), penalty, marked)
-    key, row = np.empty(0), np.empty(0, dtype=np.int64)
-    for at in range(0, block.n_rows, LOOK_ROWS):
-        ids = at + np.flatnonzero(marked[at : at + LOOK_ROWS] == FAR)
-        key = np.append(key, Openers.key_of(block, held, ids, order, seed))
-        first = np.argsort(key, kind="stable")[:at_once]
-        key, row = key[first], np.append(row, ids)[first]
-        if order == "given" and len(row) == at_once:
-            break
+    far = np.flatnonzero(marked == FAR)
+    key = Openers.key_of(block, held, far, order, seed)
+    first = np.argsort(key, kind="stable")[:at_once]
+    key, row = key[first], far[first]
     return Waiting(key, block.start + row, None if in_memory else block.pick(row))

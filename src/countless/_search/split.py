@@ -10,7 +10,7 @@ import numpy as np
 
 from countless._data import Block, Frame, Summary
 from countless._search.assignment import Nearest
-from countless._search.steps import MARKS
+from countless._search.nearest import MARKS
 from countless.kernels.moves import add_side, spread_of_clusters
 
 # Passes of 2-means inside each cluster; later ones change little.

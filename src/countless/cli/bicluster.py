@@ -36,6 +36,11 @@ def run_bicluster(
     if request.plot:
         with screen.step("plot", "drawing the blocks"):
             files["blocks.png"] = _picture(estimator, mixed, ids)
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

@@ -123,15 +123,15 @@ class ColumnsAsTheyAre(NamedTuple):
 
         return [Feature(name, None, 0.0, 1.0) for name in self.names]
 
-    def apply(self, table: "Table", gaps: str | None) -> "Prepared":
+    def apply(self, table: "Table", missing: str | None) -> "Prepared":
         """Return the cells of all rows."""
         import numpy as np
 
         from .._errors import InputError
         from ..preprocess.prepare import Prepared, check_columns
 
-        if gaps is not None:
-            raise InputError("this model takes gaps as they are; leave out --gaps")
+        if missing is not None:
+            raise InputError("this model takes missing values as they are; leave out --missing")
         check_columns(table, self.names)
         cells: Any = cells_of(table, self.names, self.words)
         return Prepared(cells, np.arange(table.n_rows), [])
@@ -143,7 +143,7 @@ def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
     from ..crosscat import CrossCat
 
     if isinstance(estimator, CrossCat):
-        blocks = estimator.answers().model.blocks
+        blocks = estimator.predictive_state().model.blocks
         words = {j for block in blocks if block.levels is not None for j in block.columns}
     elif isinstance(estimator, DPBiclustering):
         levels = estimator.model_.blocks[0].levels
@@ -198,7 +198,7 @@ def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable
     from .console import Screen
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    choices = data_choices(data, {**options, "weight": None, "gaps": "error", "scale": None})
+    choices = data_choices(data, {**options, "weight": None, "missing": "error", "scale": None})
     with screen.step("read", f"reading {data}"):
         mixed = read_mixed(choices)
     counts = named_columns(mixed.table, options["count"])
@@ -274,6 +274,11 @@ def run_crosscat(
     columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
     files = {"labels.csv": table_csv(header, columns), "model.zip": model_bytes(estimator)}
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

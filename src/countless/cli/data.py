@@ -14,6 +14,7 @@ from .._data.write import Content, labels_csv
 from .._errors import InputError
 from .._report.summary import ClusterSummary, summarize_clusters
 from .._report.text import columns_view
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
 from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
@@ -156,7 +157,7 @@ class Data(NamedTuple):
                 )
             if looks_like_identifier(self.table.columns[name]):
                 hints.append(
-                    f"column {name!r} holds a different whole number in every row; "
+                    f"column {name!r} holds a different integer in every row; "
                     f"if it names the rows, say --id {name}"
                 )
         return hints
@@ -174,7 +175,7 @@ class Data(NamedTuple):
             "rows": self.table.n_rows,
             "rows_used": len(self.rows),
             "features": self.matrix.shape[1],
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "columns": self.columns,
         }
 
@@ -231,7 +232,7 @@ def prepare_data(
     table: Table,
     roles: Roles,
     *,
-    gaps: str,
+    missing: str,
     scale: bool | None,
     divergence: Any,
     metric: str | None = None,
@@ -240,14 +241,14 @@ def prepare_data(
     from .metric import ANY_COLUMNS, compared_as_they_are
 
     as_they_are = metric in ANY_COLUMNS
-    if as_they_are and gaps == "error":
-        gaps = "impute"  # only for the summary of clusters; the metric ignores missing values
+    if as_they_are and missing == "error":
+        missing = "impute"  # only for the summary of clusters; the metric ignores missing values
     if scale is None:
-        scale = not table.uniform and divergence == "sqeuclidean"
+        scale = not table.uniform and allows_scaling(divergence)
     with screen.step("prepare", "preparing the columns"):
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)
-        plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
+        plan = plan_preparation(table, facts, missing=missing, scale=scale, weight=weight)
     if as_they_are:
         plan = plan._replace(columns=compared_as_they_are(plan.columns, str(metric)))
     rows = plan.prepared.rows
@@ -270,4 +271,6 @@ def show_columns(
         columns_view(columns),
     )
     if n_used < n_rows:
-        screen.show(f" left out: {counted(n_rows - n_used, 'row')} with gaps; used: {n_used}")
+        screen.show(
+            f" left out: {counted(n_rows - n_used, 'row')} with missing values; used: {n_used}"
+        )

@@ -41,7 +41,7 @@ def demo(out: Path, seed: int, as_json: bool, quiet: bool, force: bool) -> None:
     with screen.step("read", "reading the wine table"):
         table = _wine()
     roles = Roles(compare="cultivar")
-    data = prepare_data(screen, table, roles, gaps="error", scale=True, divergence="sqeuclidean")
+    data = prepare_data(screen, table, roles, missing="error", scale=True, divergence="sqeuclidean")
     estimator = make_estimator(DEFAULT, {}, seed=seed, jobs=None)
     arguments = {"out": str(out), "seed": seed, "force": force}
     run(screen, data, estimator, Request("demo", DEFAULT, arguments, seed, out, force, plot=True))

@@ -60,8 +60,8 @@ def read_edges(choices: DataChoices) -> Edges:
 def _full(table: Table, name: str) -> Words:
     """Return a text column without missing values."""
     column = table.words(name)
-    if column.gaps.any():
-        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.gaps)) + 1}")
+    if column.missing.any():
+        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.missing)) + 1}")
     return column
 
 

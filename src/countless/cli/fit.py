@@ -58,8 +58,8 @@ _OF_DP_MEANS = (
     type=click.Choice(["mixed", "hamming", "euclidean", "sqeuclidean", "cityblock", "correlation"]),
     metavar="NAME",
     help="For methods that take pairs of rows: how different two rows are. mixed takes columns of "
-    "any kind as they are and leaves gaps out; also hamming, euclidean, sqeuclidean, cityblock, "
-    "correlation.",
+    "any kind as they are and ignores missing values; also hamming, euclidean, sqeuclidean, "
+    "cityblock, correlation.",
 )
 @mixture_options
 @click.option(
@@ -80,6 +80,23 @@ _OF_DP_MEANS = (
     is_flag=True,
     help="Draw the candidates of auto, too (candidates.png), the penalty path (path.png), the "
     "posterior of a mixture (posterior.png), or the blocks of bicluster (blocks.png).",
+)
+@click.option(
+    "--report",
+    is_flag=True,
+    help="Write report.html, too: one page to look at, to send, and to edit clusters on.",
+)
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cluster N resamples for the report, to see how stable each cluster is.",
+)
+@click.option(
+    "--edits",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Apply the edits that were saved on a report: names, merges, splits.",
 )
 @click.option(
     "--checkpoint",
@@ -113,8 +130,8 @@ def fit(data: str, **options: Any) -> None:
     rows that keep coming are a --stream.
 
     Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
-    model.zip and run.json. Rows are counted from 1, without the header. A cell is a gap when it is
-    empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+    model.zip and run.json. Rows are counted from 1, without the header. A value is missing when its
+    cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
 
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
@@ -149,7 +166,7 @@ def fit(data: str, **options: Any) -> None:
     if far and method not in OUT_OF_CORE:
         raise InputError(f"{far} works with {', '.join(OUT_OF_CORE)}, not with {method}")
     if options["stream"] and (far or options["checkpoint"]):
-        raise InputError(f"--stream cannot be had with {far or '--checkpoint'}")
+        raise InputError(f"--stream cannot be combined with {far or '--checkpoint'}")
     if options["block_rows"] and not options["stream"]:
         raise InputError("--block-rows is for --stream")
     parameters = mixture_parameters(method, METHODS[method].parameters(), options, parameters)
@@ -167,10 +184,31 @@ def fit(data: str, **options: Any) -> None:
         if graph:
             raise InputError(f"--plot draws the path of a table; {method} reads an edge list")
         need_matplotlib()
+    _check_report(options, METHODS[method].takes, far)
+    if options["report"]:
+        from .report import need_report
+
+        need_report()
+    edits = None
+    if options["edits"] is not None:
+        from .report import edits_from
+
+        edits = edits_from(options["edits"])
     check_free(out, FILES, options["force"])
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    request = Request("fit", method, arguments, options["seed"], out, options["force"], plot)
+    request = Request(
+        "fit",
+        method,
+        arguments,
+        options["seed"],
+        out,
+        options["force"],
+        plot,
+        options["report"],
+        options["bootstrap"] or 0,
+        edits,
+    )
     if options["stream"]:
         from .stream import fit_stream
 
@@ -205,6 +243,22 @@ def fit(data: str, **options: Any) -> None:
             with screen.step("compare", "comparing all rows"):
                 prepared = with_pairs(prepared, metric, METHODS[method], options["jobs"])
         run(screen, prepared, estimator, request)
+
+
+def _check_report(options: dict[str, Any], takes: str, far: str | None) -> None:
+    """Raise an error for options of reports that cannot be combined with others."""
+    from .._errors import InputError
+
+    if options["bootstrap"] and not options["report"]:
+        raise InputError("--bootstrap is for --report")
+    wanted = [name for name in ("report", "edits") if options[name]]
+    if wanted and (far or options["stream"]):
+        raise InputError(f"--{wanted[0]} cannot be combined with {far or '--stream'}")
+    if wanted and takes == "edges":
+        raise InputError(f"--{wanted[0]} is for tables; this method reads an edge list")
+    if takes == "table" and (options["edits"] or options["bootstrap"]):
+        name = "edits" if options["edits"] else "bootstrap"
+        raise InputError(f"--{name} is for methods with one clustering of prepared rows")
 
 
 def _usual_method(options: dict[str, Any], choices: Any) -> str:

@@ -53,15 +53,15 @@ def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[Colum
 
     Examples
     --------
-    >>> column = ColumnReport("age", "numeric", 2, None, True, "standardised; gaps filled with 40")
+    >>> column = ColumnReport("age", "numeric", 2, None, True, "standardised")
     >>> compared_as_they_are([column], "mixed")[0].done
-    'difference over range; gaps left out'
+    'difference over range; missing values left out'
     """
     ranges = {"numeric"} if metric == "mixed" else set()
     return [
         column._replace(
             done=("difference over range" if column.kind in ranges else "equal or not")
-            + ("; gaps left out" if column.n_gaps else "")
+            + ("; missing values left out" if column.n_missing else "")
         )
         if column.used
         else column

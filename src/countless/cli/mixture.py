@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..models.registry import MODELS, model_class
 from .options import Command, with_options
 
 if TYPE_CHECKING:
@@ -13,17 +14,6 @@ if TYPE_CHECKING:
 
 PROB = 0.95  # probability of the credible interval of the number of clusters
 
-# The names of countless.models.named, repeated here because its import is slow for a help text.
-MODELS = (
-    "gaussian",
-    "diagonal",
-    "fixed",
-    "bernoulli",
-    "categorical",
-    "poisson",
-    "multinomial",
-    "columns",
-)
 # The same as in countless.dp_mixture.
 INFERENCES = ("mcmc", "map")
 # Options that are parameters of the method under shorter names.
@@ -33,17 +23,14 @@ _PARAMETERS = {
     "sweeps": "n_sweeps",
     "chains": "n_chains",
 }
-# Models of unscaled values: a scaled count is not a count.
-_RAW_MODELS = ("bernoulli", "categorical", "poisson", "multinomial")
 
 _OPTIONS = (
     click.option(
         "--model",
-        type=click.Choice(MODELS),
+        type=click.Choice(tuple(MODELS)),
         metavar="NAME",
-        help="For dp-mixture, hdp-mixture, bhc and bicluster: what a cluster looks like. gaussian, "
-        "diagonal or fixed (one round shape); bernoulli, categorical, poisson, multinomial; "
-        "columns (each by its kind).",
+        help="For dp-mixture, hdp-mixture, bhc and bicluster: the component model of a cluster: "
+        f"{', '.join(MODELS)} (each column by its type).",
     ),
     click.option(
         "--inference",
@@ -112,7 +99,8 @@ def takes_raw_values(estimator: Any) -> bool:
     >>> takes_raw_values(DPMixture("poisson")), takes_raw_values(DPMixture())
     (True, False)
     """
-    return getattr(estimator, "model", None) in _RAW_MODELS
+    name = getattr(estimator, "model", None)
+    return isinstance(name, str) and name in MODELS and not model_class(name).scalable
 
 
 def posterior_of(estimator: Any) -> "Posterior | None":

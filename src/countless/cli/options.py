@@ -79,7 +79,7 @@ _COLUMNS = (
     click.option("--id", "id_", metavar="NAME", help="The column that names the rows."),
     click.option("--weight", metavar="NAME", help="The column that says how often a row counts."),
     click.option(
-        "--gaps",
+        "--missing",
         type=click.Choice(["error", "drop", "impute"]),
         default="error",
         show_default=True,
@@ -218,7 +218,7 @@ class DataChoices:
     weight: str | None
     compare: str | None
     group: str | None
-    gaps: str
+    missing: str
     scale: bool | None
 
     def read(self) -> "tuple[Table, Roles]":
@@ -258,7 +258,7 @@ def data_reading(data: str, options: dict[str, Any]) -> Reading:
 
 def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
     """Pop both groups of data options from a command's options."""
-    names = ("columns", "exclude", "categorical", "weight", "gaps", "scale")
+    names = ("columns", "exclude", "categorical", "weight", "missing", "scale")
     return DataChoices(
         data_reading(data, options),
         id=options.pop("id_"),
@@ -275,7 +275,7 @@ def open_data(
     """Read the data, or open them out of core, and report their preprocessing."""
     from contextlib import ExitStack
 
-    settings = {"gaps": choices.gaps, "scale": choices.scale, "divergence": divergence}
+    settings = {"missing": choices.missing, "scale": choices.scale, "divergence": divergence}
     if not (options["out_of_core"] or options["dask"]):
         from .data import prepare_data
 

@@ -22,6 +22,7 @@ from .._data.stored import FlatFile, scratch_folder
 from .._data.write import label_lines, labels_header
 from .._errors import InputError
 from .._report.summary import ClusterSummary, Visit, summarize_clusters
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport
 from ..preprocess.prepare import NumericStep, Preparation
 from ..preprocess.statistics import Survey, prepared_blocks, survey_source
@@ -130,7 +131,7 @@ class FarData:
             "rows": self.survey.n_rows,
             "rows_used": self.shape[0],
             "features": self.shape[1],
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "not_looked_at": NOT_LOOKED_AT,
             "columns": self.columns,
         }
@@ -152,7 +153,7 @@ def open_far(
     source: Source,
     roles_of: Callable[[Any], Roles],
     *,
-    gaps: str,
+    missing: str,
     scale: bool | None,
     divergence: Any,
     cluster: "Cluster | None" = None,
@@ -161,14 +162,14 @@ def open_far(
 
     ``roles_of`` returns the roles of the columns, given the table of the first rows.
     """
-    if gaps == "impute":
+    if missing == "impute":
         raise InputError(
-            "--gaps impute needs the whole table in memory for the median; say --gaps drop"
+            "--missing impute needs the whole table in memory for the median; say --missing drop"
         )
     if cluster and any(isinstance(part, TextPart) for part in source.parts):
         raise InputError("--dask reads npy and Parquet, whose parts can be read apart; not text")
     if scale is None:
-        scale = source.format != "npy" and divergence == "sqeuclidean"
+        scale = source.format != "npy" and allows_scaling(divergence)
     with scratch_folder() as folder:
         with screen.step("read", f"looking at {source.name}") as say:
             _, first = next(source.tables())
@@ -177,7 +178,7 @@ def open_far(
                 option = "--compare" if roles.compare else "--group"
                 raise InputError(f"{option} needs the whole table in memory; leave it out")
             each = cluster.each if cluster else None
-            survey = survey_source(source, first, roles, gaps=gaps, scale=scale, each=each)
+            survey = survey_source(source, first, roles, missing=missing, scale=scale, each=each)
             say("preparing it")
             data = (cluster or _Disk(folder)).keep(source, roles, survey)
         show_columns(screen, source.name, survey.n_rows, data.shape[0], survey.columns)

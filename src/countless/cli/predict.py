@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--id", "id_", metavar="NAME", help="The column that names the rows.")
 @click.option(
-    "--gaps",
+    "--missing",
     type=click.Choice(["error", "drop", "impute"]),
     help="Empty cells; by default as when the model was fitted.",
 )
@@ -47,7 +47,7 @@ def predict(model: str, data: str, **options: Any) -> None:
     """Label the rows of DATA by MODEL, the model.zip that `countless fit` wrote.
 
     The columns are found by name and prepared as they were for the fit; a row that is left out for
-    its gaps has an empty label.
+    its missing values has an empty label.
     """
     from .._data.table import counted, listing
     from .._data.write import check_free_file, write_file
@@ -78,7 +78,7 @@ def predict(model: str, data: str, **options: Any) -> None:
         first.column(id_)
     if unused := [column for column in first.columns if column not in {*used, *aside}]:
         screen.note(f"columns that the model does not use: {listing(unused)}")
-    predictor = _Predictor(screen, name, estimator, preparation, options["gaps"], id_)
+    predictor = _Predictor(screen, name, estimator, preparation, options["missing"], id_)
     pieces = predictor.pieces(tables, keep=screen.as_json and not in_blocks)
     if out is not None:
         with screen.step("predict", "labelling the rows"):
@@ -108,11 +108,11 @@ class _Predictor:
         source: str,
         estimator: Any,
         preparation: "Preparation | ColumnsAsTheyAre",
-        gaps: str | None,
+        missing: str | None,
         id_: str | None,
     ) -> None:
         self._screen, self._source, self._id = screen, source, id_
-        self._estimator, self._preparation, self._gaps = estimator, preparation, gaps
+        self._estimator, self._preparation, self._missing = estimator, preparation, missing
         self.n_rows = self.n_used = 0
         self.sizes: dict[int, int] = {}
         self.labels: list[int | None] = []  # of all rows, if they are stored
@@ -140,7 +140,9 @@ class _Predictor:
             yield header + label_lines(labels, rows, table.n_rows, names)
             header = b""
         if not self.n_used:
-            raise InputError(f"every row of {self._source} has a gap; say --gaps impute")
+            raise InputError(
+                f"every row of {self._source} has a missing value; say --missing impute"
+            )
 
     def _label(self, at: int, table: "Table") -> "tuple[np.ndarray, np.ndarray]":
         """Return the positions of the rows that have a label, and their labels."""
@@ -152,7 +154,7 @@ class _Predictor:
 
         extra = {}
         with shift_rows(at):
-            prepared = self._preparation.apply(table, self._gaps)
+            prepared = self._preparation.apply(table, self._missing)
             if (group := self._preparation.group) is not None:
                 extra["groups"] = row_groups(table, group, prepared.rows)
         for note in prepared.notes:

@@ -24,6 +24,7 @@ from .._report.plain import (
 )
 from .._report.summary import NOISE, ClusterSummary
 from .._report.text import candidates_view, clusters_view
+from ..edited_clustering import apply_edits
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
 from .data import Cells, Data
@@ -32,6 +33,7 @@ from .out_of_core import FarData
 from .picture import candidates_picture, path_picture
 from .progress import follow
 from .registry import SAMPLED
+from .report import report_of_data
 
 FILES = (
     "blocks.png",
@@ -41,6 +43,7 @@ FILES = (
     "model.zip",
     "path.png",
     "posterior.png",
+    "report.html",
     "run.json",
 )
 
@@ -58,6 +61,9 @@ class Request:
     out: Path
     force: bool
     plot: bool
+    report: bool = False
+    n_bootstrap: int = 0
+    edits: dict[str, Any] | None = None
 
 
 def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
@@ -68,6 +74,9 @@ def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) 
 
 def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
+    if request.edits is not None:
+        estimator = _edit(screen, data, estimator, request.edits)
+        labels = estimator.labels_
     with screen.step("summarize", "describing the clusters"):
         clusters = data.summarize(labels)
         agreement = data.agreement(labels)
@@ -89,6 +98,10 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
     elif request.plot:
         with screen.step("plot", "drawing the penalty path"):
             files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
+    if request.report:
+        assert isinstance(data, Data), "tables out of core were refused"
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_data(estimator, data, labels, request)
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
@@ -120,6 +133,15 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _edit(screen: Screen, data: Data | FarData, estimator: Any, edits: dict[str, Any]) -> Any:
+    """Return the fitted estimator with the user's edits."""
+    with screen.step("edit", "applying the edits"):
+        try:
+            return apply_edits(estimator, edits, data.given)
+        except ValueError as error:
+            raise InputError(f"--edits: {error}") from error
 
 
 @contextmanager
@@ -160,7 +182,9 @@ def result_of(
     for name in (*penalties, "objective_", "alpha_", "log_evidence_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
-    if data.groups is not None:
+    if hasattr(estimator, "edits_"):
+        result["edits"] = estimator.edits_["edits"]
+    elif data.groups is not None:
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
         n_local = {str(name): int(n) for name, n in pairs}
         result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
@@ -178,12 +202,20 @@ def result_of(
     result["clusters"] = [
         {
             **cluster._asdict(),
+            **_name_of(estimator, cluster.label),
             "typical": int(cells.rows[cluster.typical]) + 1,
             "typical_values": {name: cells.cell(cluster.typical, name) for name in used},
         }
         for cluster in clusters
     ]
     return result
+
+
+def _name_of(estimator: Any, label: int) -> dict[str, str]:
+    """Return the name that the user gave to a cluster, if any."""
+    names = getattr(estimator, "cluster_names_", [])
+    name = names[label] if 0 <= label < len(names) else ""
+    return {"name": name} if name else {}
 
 
 def show_result(
@@ -195,6 +227,8 @@ def show_result(
 ) -> None:
     """Print the number of clusters, its confidence, and the distinguishing features of each."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
+    if "edits" in result:
+        line += f" and edited ({counted(len(result['edits']), 'edit')})"
     if "best_method" in result:
         line += f": {result['best_method']}"
     if "penalty" in result:
@@ -220,7 +254,8 @@ def show_result(
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))
-    screen.show("", clusters_view(clusters, cells.cell, cells.row_name))
+    names = {one["label"]: one["name"] for one in result["clusters"] if "name" in one}
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names))
     if agreement := result["agreement"]:
         screen.show(
             "",

@@ -109,7 +109,7 @@ class Seen:
             "rows_used": self.n_used,
             "blocks": self.n_blocks,
             "features": len(self.preparation.features()),
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "columns": self.columns,
         }
 
@@ -127,7 +127,7 @@ def fit_stream(
         blocks = text_tables(feed, "standard input", format, style, block_rows, as_text)
         with screen.step("read", f"waiting for the first {counted(block_rows, 'row')}"):
             at, table = next(blocks)
-        settings: dict[str, Any] = {"gaps": choices.gaps, "scale": choices.scale}
+        settings: dict[str, Any] = {"missing": choices.missing, "scale": choices.scale}
         divergence = getattr(estimator, "divergence", "sqeuclidean")
         shown = replace(table, source="standard input, the first block")
         roles = choices.roles(table)

@@ -135,13 +135,13 @@ def _places(what: str, values: Iterable, levels: Sequence) -> np.ndarray:
         raise ValueError(f"the levels of {what} are not all different")
     found = np.empty(len(values := list(values)))
     for row, value in enumerate(values):
-        if not _is_gap(value) and value not in place:
+        if not _is_missing(value) and value not in place:
             raise ValueError(f"{what}: row {row} is {value!r}, which is not among the levels")
-        found[row] = np.nan if _is_gap(value) else place[value]
+        found[row] = np.nan if _is_missing(value) else place[value]
     return found
 
 
-def _is_gap(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """Return whether a cell is missing; NaN, NaT and NA are not equal to themselves."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
@@ -179,7 +179,7 @@ def _from_array(X: Any) -> list[Column]:
 def _values(cells: list) -> np.ndarray:
     """Return cells as objects, None for missing ones."""
     values = np.empty(len(cells), dtype=object)
-    values[:] = [None if _is_gap(cell) else cell for cell in cells]
+    values[:] = [None if _is_missing(cell) else cell for cell in cells]
     return values
 
 

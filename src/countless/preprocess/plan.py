@@ -15,7 +15,7 @@ class ColumnReport(NamedTuple):
 
     name: str
     kind: str
-    n_gaps: int
+    n_missing: int
     n_distinct: int | None
     used: bool
     done: str
@@ -33,7 +33,7 @@ def plan_preparation(
     table: Table,
     facts: list[ColumnFacts],
     *,
-    gaps: str = "error",
+    missing: str = "error",
     scale: bool = True,
     weight: np.ndarray | None = None,
 ) -> Plan:
@@ -45,7 +45,7 @@ def plan_preparation(
         The data.
     facts : list of ColumnFacts
         What :func:`~countless._data.columns.examine_columns` found.
-    gaps : {'error', 'drop', 'impute'}, default='error'
+    missing : {'error', 'drop', 'impute'}, default='error'
         Reject missing values, leave out the rows that have one, or impute the median of the column
         (its most frequent level).
     scale : bool, default=True
@@ -62,17 +62,17 @@ def plan_preparation(
     >>> import numpy as np
     >>> from countless._data.columns import Roles, examine_columns
     >>> table = Table("t", {"x": Numbers(np.array([1.0, 3.0, np.nan]))}, n_rows=3)
-    >>> plan = plan_preparation(table, examine_columns(table, Roles()), gaps="impute")
+    >>> plan = plan_preparation(table, examine_columns(table, Roles()), missing="impute")
     >>> plan.prepared.matrix.ravel()
     array([-1.,  1.,  0.])
     >>> plan.columns[0].done
-    'standardised; gaps filled with 2'
+    'standardised; missing values filled with 2'
     """
     weight = np.ones(table.n_rows) if weight is None else weight
-    steps = _steps(table, [column.name for column in facts if column.used], gaps, scale, weight)
+    steps = _steps(table, [column.name for column in facts if column.used], missing, scale, weight)
     single = all(is_float32(table, name) for name in steps)
-    preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
-    reports = [report_column(column, steps.get(column.name), gaps, scale) for column in facts]
+    preparation = Preparation(tuple(steps.values()), missing, "float32" if single else "float64")
+    reports = [report_column(column, steps.get(column.name), missing, scale) for column in facts]
     return Plan(preparation, preparation.apply(table), reports)
 
 
@@ -127,13 +127,15 @@ def _blank_step(table: Table, name: str) -> Step:
 
 
 def _steps(
-    table: Table, names: list[str], gaps: str, scale: bool, weight: np.ndarray
+    table: Table, names: list[str], missing: str, scale: bool, weight: np.ndarray
 ) -> dict[str, Step]:
     """Return the step of each column that varies in the rows that are used."""
     while names:
-        rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), gaps)
+        rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), missing)
         if not len(rows):
-            raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
+            raise InputError(
+                f"every row of {table.source} has a missing value; say --missing impute"
+            )
         if weight[rows].sum() <= 0:
             raise InputError("the rows that are used have no weight")
         found = {name: _step(table, name, rows, weight[rows], scale) for name in names}
@@ -216,7 +218,9 @@ def is_float32(table: Table, name: str) -> bool:
     return isinstance(column, Numbers) and column.values.dtype == np.float32
 
 
-def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> ColumnReport:
+def report_column(
+    column: ColumnFacts, step: Step | None, missing: str, scale: bool
+) -> ColumnReport:
     """Describe a column and how it was processed."""
     if column.left_out is not None:
         done = f"left out: {column.left_out}"
@@ -226,9 +230,9 @@ def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool
         done = f"{len(step.levels)} indicator columns"
     else:
         done = "standardised" if scale else "as it is"
-    if step is not None and column.n_gaps and gaps == "impute":
+    if step is not None and column.n_missing and missing == "impute":
         filled = step.fill if isinstance(step, CategoricalStep) else shortest(step.fill)
-        done += f"; gaps filled with {filled}"
+        done += f"; missing values filled with {filled}"
     return ColumnReport(
-        column.name, column.kind, column.n_gaps, column.n_distinct, step is not None, done
+        column.name, column.kind, column.n_missing, column.n_distinct, step is not None, done
     )

@@ -34,8 +34,8 @@ class Look(NamedTuple):
     high: np.ndarray
     mean: np.ndarray
     squares: np.ndarray  # sums of squares about the mean
-    n_gaps: np.ndarray
-    first_gap: np.ndarray  # the position of the first missing value, or infinity
+    n_missing: np.ndarray
+    first_missing: np.ndarray  # the position of the first missing value, or infinity
     offset: np.ndarray  # value minus position, if constant over all rows; else NaN
 
     @property
@@ -65,7 +65,7 @@ def survey_source(
     first: Table,
     roles: Roles,
     *,
-    gaps: str,
+    missing: str,
     scale: bool,
     each: Each | None = None,
 ) -> Survey:
@@ -78,7 +78,7 @@ def survey_source(
         Its first rows, which determine the kind of each column.
     roles : Roles
         The roles of columns given by the user.
-    gaps : {'error', 'drop'}
+    missing : {'error', 'drop'}
         Reject missing values, or leave out the rows that have one.
     scale : bool
         Whether columns are standardized to mean 0 and standard deviation 1.
@@ -97,19 +97,19 @@ def survey_source(
     >>> np.save(path, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> source = open_source(str(path))
     >>> _, first = next(source.tables())
-    >>> survey = survey_source(source, first, Roles(), gaps="error", scale=True)
+    >>> survey = survey_source(source, first, Roles(), missing="error", scale=True)
     >>> [column.done for column in survey.columns]
     ['standardised', 'left out: always 5']
     """
     facts = {column.name: column for column in _first_facts(first, roles)}
     names = [name for name, column in facts.items() if column.used]
     while True:
-        look = partial(look_at_part, names=tuple(names), weight=roles.weight, gaps=gaps)
+        look = partial(look_at_part, names=tuple(names), weight=roles.weight, missing=missing)
         looks = each(look, source.parts) if each else [look(part) for part in source.parts]
         whole = reduce(_join, looks)
         if whole.n_rows == 1:
             raise InputError(f"{source.name} has one row only: there is nothing to cluster")
-        _check_rows(whole, names, gaps, source.name)
+        _check_rows(whole, names, missing, source.name)
         facts |= {name: _fact(whole, j, name) for j, name in enumerate(names)}
         chosen = choose_columns(facts.values(), roles, source.name)
         used = [column.name for column in chosen if column.used]
@@ -119,13 +119,13 @@ def survey_source(
         names = used
     steps = {name: _step(whole, names.index(name), name, scale) for name in used}
     single = all(is_float32(first, name) for name in used)
-    preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
+    preparation = Preparation(tuple(steps.values()), missing, "float32" if single else "float64")
     kept: np.ndarray | range = range(whole.n_rows)
     if whole.left_out:
         kept = np.delete(np.arange(whole.n_rows), np.concatenate(whole.left_out))
     return Survey(
         preparation,
-        [report_column(column, steps.get(column.name), gaps, scale) for column in chosen],
+        [report_column(column, steps.get(column.name), missing, scale) for column in chosen],
         whole.n_rows,
         kept,
         [look.n_kept for look in looks],
@@ -133,7 +133,7 @@ def survey_source(
     )
 
 
-def look_at_part(part: Part, *, names: tuple[str, ...], weight: str | None, gaps: str) -> Look:
+def look_at_part(part: Part, *, names: tuple[str, ...], weight: str | None, missing: str) -> Look:
     """Compute the statistics of all rows of a part."""
     columns = [*names, weight] if weight else list(names)
     looks = (_look(at, table, names, weight) for at, table in part.tables(columns))
@@ -159,7 +159,7 @@ def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
     for name, column in first.columns.items():
         wanted = name not in aside and (not roles.columns or name in roles.columns)
         if isinstance(column, Unusable) and column.what != "nothing":
-            facts.append(ColumnFacts(name, "other", column.n_gaps, None, f"holds {column.what}"))
+            facts.append(ColumnFacts(name, "other", column.n_missing, None, f"holds {column.what}"))
             continue
         if isinstance(column, Words) and wanted:
             text.append(name)
@@ -180,15 +180,15 @@ def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str |
         values = np.stack([_numbers(table, name) for name in names])  # by column: each is summed
         weight = block_weights(table, weight_name) if weight_name else np.ones(table.n_rows)
         offset = _offsets(values, first_row)
-        n_gaps, first_gap = np.zeros(len(names), dtype=np.int64), np.full(len(names), np.inf)
+        n_missing, first_missing = np.zeros(len(names), dtype=np.int64), np.full(len(names), np.inf)
         left_out = []
         if not np.isfinite(values).all():
             if np.isinf(values).any():
                 column, row = np.argwhere(np.isinf(values))[0]
                 raise InputError(f"column {names[column]!r}, row {row + 1} is infinite")
             empty = np.isnan(values)
-            n_gaps = empty.sum(axis=1)
-            first_gap = np.where(n_gaps > 0, first_row + empty.argmax(axis=1), np.inf)
+            n_missing = empty.sum(axis=1)
+            first_missing = np.where(n_missing > 0, first_row + empty.argmax(axis=1), np.inf)
             kept = ~empty.any(axis=0)
             left_out = [first_row + np.flatnonzero(~kept)]
             values, weight = values[:, kept], weight[kept]
@@ -205,8 +205,8 @@ def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str |
         values.max(axis=1, initial=-np.inf),
         mean,
         squares,
-        n_gaps,
-        first_gap,
+        n_missing,
+        first_missing,
         offset,
     )
 
@@ -245,33 +245,35 @@ def _join(a: Look, b: Look) -> Look:
         np.maximum(a.high, b.high),
         a.mean + share * apart,
         squares,
-        a.n_gaps + b.n_gaps,
-        np.minimum(a.first_gap, b.first_gap),
+        a.n_missing + b.n_missing,
+        np.minimum(a.first_missing, b.first_missing),
         np.where(a.offset == b.offset, a.offset, np.nan),
     )
 
 
-def _check_rows(look: Look, names: Sequence[str], gaps: str, source: str) -> None:
-    if gaps == "error" and look.n_gaps.any():
-        j = int(np.argmax(look.n_gaps > 0))
-        total = f" ({look.n_gaps.sum()} gaps in all)" if (look.n_gaps > 0).sum() > 1 else ""
+def _check_rows(look: Look, names: Sequence[str], missing: str, source: str) -> None:
+    if missing == "error" and look.n_missing.any():
+        j = int(np.argmax(look.n_missing > 0))
+        n = int(look.n_missing.sum())
+        total = f" ({n} missing values in all)" if (look.n_missing > 0).sum() > 1 else ""
+        values = counted(int(look.n_missing[j]), "missing value")
         raise InputError(
-            f"column {names[j]!r} has {counted(int(look.n_gaps[j]), 'gap')}, the first in row "
-            f"{look.first_gap[j] + 1:.0f}{total}; say --gaps drop"
+            f"column {names[j]!r} has {values}, the first in row "
+            f"{look.first_missing[j] + 1:.0f}{total}; say --missing drop"
         )
     if not look.n_kept:
-        raise InputError(f"every row of {source} has a gap")
+        raise InputError(f"every row of {source} has a missing value")
     if not look.total_weight:
         raise InputError("the rows that are used have no weight")
 
 
 def _fact(look: Look, j: int, name: str) -> ColumnFacts:
-    n_gaps = int(look.n_gaps[j])
+    n_missing = int(look.n_missing[j])
     if look.low[j] == look.high[j]:
-        return ColumnFacts(name, "constant", n_gaps, 1, f"always {look.low[j]:g}")
+        return ColumnFacts(name, "constant", n_missing, 1, f"always {look.low[j]:g}")
     if look.offset[j] in (0, 1) and look.n_rows > 2:
         return ColumnFacts(name, "identifier", 0, look.n_rows, "counts the rows")
-    return ColumnFacts(name, "numeric", n_gaps, None, None)
+    return ColumnFacts(name, "numeric", n_missing, None, None)
 
 
 def _step(look: Look, j: int, name: str, scale: bool) -> NumericStep:

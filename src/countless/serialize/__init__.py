@@ -1,7 +1,7 @@
 """Serializers of the estimators of model files: their state, its shapes, and its restoration.
 
 `hard` has estimators of one clustering, `bayes` those with a component model, `tables` those of
-unprocessed tables, `baselines` scikit-learn's.
+unprocessed tables, `edited` edited clusterings, `baselines` scikit-learn's.
 """
 
 from typing import Any
@@ -10,11 +10,12 @@ import numpy as np
 
 from .baselines import BASELINES
 from .bayes import BAYES
+from .edited import EDITED
 from .hard import HARD
 from .serializer import Kind
 from .tables import TABLES
 
-KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *TABLES, *BASELINES)}
+KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *TABLES, *EDITED, *BASELINES)}
 
 
 def kind_of(estimator: Any) -> Kind | None:

@@ -171,19 +171,22 @@ def load_model(path: str | Path) -> SavedModel:
     try:
         with path.open("rb") as file:
             size = file.seek(0, io.SEEK_END)
-            return _read(file, size)
+            return read_model(file, size)
     except ModelFileError as error:
         raise ModelFileError(f"{path.name} is no usable model: {error}") from error
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _read(file: BinaryIO, size: int) -> SavedModel:
+def read_model(file: BinaryIO, size: int, *, inside: bool = False) -> SavedModel:
+    """Read an open model file; one that is ``inside`` another must not have another inside."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = _checked_members(archive, size)
             header = _read_header(archive, members)
             kind = KINDS[header["kind"]]
+            if inside and kind.class_name == "EditedClustering":
+                raise ModelFileError("it was edited twice")
             arrays = {
                 name: _read_array(archive, members, name, letter, header["arrays"][name])
                 for name, letter in kind.arrays.items()

@@ -13,9 +13,8 @@ from countless._data.backend import ThreadedRows
 from countless._data.block import Block
 from countless._data.fixed_point import Sums
 from countless._data.stored import FlatFile, scratch_folder, sorted_copy
-from countless._search.assignment import Nearest
+from countless._search.assignment import Nearest, add_block
 from countless._search.split import halve, worth_halving
-from countless._search.steps import add_block
 from countless.divergences import get_divergence
 from countless.kernels.hdp import measure
 from countless.kernels.hdp_moves import halve_rows, sum_rows

@@ -13,11 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin
-from countless._data.checks import without_repeats
+from countless._data.open import without_repeats
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_number
 from countless._path.kernel import ANY_ROWS, KernelClouds, clouds_through
+from countless._search.dp_means import default_tol
 from countless._search.kernel.clusters import KernelClustering
 from countless._search.kernel.matrix import (
     SCALED,
@@ -27,7 +28,6 @@ from countless._search.kernel.matrix import (
     scale_of,
 )
 from countless._threads import open_threads, steps
-from countless.dp_means import LARGE_TABLE_TOL, SMALL_ROWS
 
 # Entries of the kernel of new rows in memory at once.
 NEW_ENTRIES = 2**22
@@ -123,7 +123,7 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _tolerance(self, n_rows: int) -> float:
         if self.tol is not None:
             return float(self.tol)
-        return 0.0 if n_rows <= SMALL_ROWS else LARGE_TABLE_TOL
+        return default_tol(n_rows)
 
     def _store_clusters(self, found: KernelClustering, weight: np.ndarray) -> np.ndarray:
         """Set the fitted attributes, clusters numbered by first appearance; return old numbers."""
