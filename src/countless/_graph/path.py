@@ -21,7 +21,7 @@ from countless._spectral.necks import NECK_CALIBRATION
 
 NULLS = ("auto", "degrees", "neighbors")
 # Printed by `benchmarks/path_evidence.py --graphs`.
-GRAPH_CALIBRATION = Calibration(intercept=0.0, slope=1.0)
+GRAPH_CALIBRATION = Calibration(intercept=-0.59, slope=26.01)
 
 
 class GraphPath(Path):

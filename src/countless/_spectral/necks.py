@@ -52,7 +52,7 @@ CURVE_DIMENSION = 2.5
 MOST_SAMPLED = 2000
 # The probability that the number of clusters is right, by the lead of necks, as printed by
 # `benchmarks/path_evidence.py --spectra`.
-NECK_CALIBRATION = Calibration(intercept=0.0, slope=1.0)
+NECK_CALIBRATION = Calibration(intercept=0.22, slope=0.99)
 
 
 class Necks(NamedTuple):
