@@ -14,6 +14,12 @@ DATA = Path(os.environ.get("COUNTLESS_DATA", Path(__file__).parents[2] / "shared
 
 
 @pytest.fixture
+def data_folder():
+    """Return the folder of published data sets, which may not exist."""
+    return DATA
+
+
+@pytest.fixture
 def published():
     """Return the path of a published data set; the test is skipped where there is none."""
 

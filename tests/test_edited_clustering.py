@@ -111,7 +111,7 @@ def plain_split(atoms, inside):
     total = size(np.flatnonzero(inside))
     found = {"considerable": None, "any": None}
     for a, b in atoms.children:
-        small, large = sorted((rows_of[b], rows_of[a]), key=size)
+        small = min((rows_of[b], rows_of[a]), key=size)
         if small:
             found["any"] = small
             if size(small) * 20 >= total:

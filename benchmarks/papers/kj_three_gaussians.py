@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-from published import KJ_THREE_GAUSSIANS as THEIRS
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless import DPMeans, DPMixture, farthest_first_penalty, penalty_path
 from countless.metrics import normalized_mutual_info_score as nmi
 from countless.models import FixedGaussian, InverseGamma
 from countless.priors import DirichletProcess, Gamma
+from published import KJ_THREE_GAUSSIANS as THEIRS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 CENTERS, SPREAD = np.array([[0.0, 0.0], [3.0, 0.0], [1.5, 2.6]]), 0.62
 PRIOR_VARIANCE = 100.0  # the paper's rho
@@ -134,12 +134,12 @@ def make(form: Form, folder: Path) -> Section:
         f"""The paper does not give its Gaussians: ours have means at the corners of a triangle of
         side 3 and standard deviation {SPREAD}, at which Algorithm 1 is about as right as theirs.
         The sampler is Neal's algorithm 2, with the paper's priors: variance inverse-gamma, prior
-        variance {PRIOR_VARIANCE:g}. Ours needs far fewer sweeps than theirs, as it draws the
-        variance from a prior of shape 2 and scale 1 (theirs is not given) and starts with warm-up
-        moves. Algorithm 1 gives three clusters at penalties from {ends["Algorithm 1"]}, the refined
-        search from {ends["refined"]}: it merges clusters that Algorithm 1 opened too early, and its
-        penalties are sums over the rows of a cluster. `penalty_path`, which is told nothing,
-        chooses {chosen}."""
+        variance {PRIOR_VARIANCE:g}. How many sweeps a chain needs depends on the prior of the
+        variance, which the paper does not give; ours has shape 2 and scale 1. Algorithm 1 gives
+        three clusters at penalties from {ends["Algorithm 1"]}, the refined search from
+        {ends["refined"]}: it merges clusters that Algorithm 1 opened too early, and its penalties
+        are sums over the rows of a cluster. `penalty_path`, which is told nothing, chooses
+        {chosen}."""
     )
     return section
 

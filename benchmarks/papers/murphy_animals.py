@@ -4,13 +4,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_FIGURE_25_18 as THEIRS
-from section import Form, Section, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
 
 from countless import DPBiclustering
 from countless.plot import BiclusterDisplay
 from data import Absent, load
+from published import MURPHY_FIGURE_25_18 as THEIRS
+from section import Form, Section, new_figure, run
 
 
 def names_by_cluster(names: list[str], labels: np.ndarray, most: int) -> list[dict]:
@@ -34,7 +34,7 @@ def make(form: Form, folder: Path) -> Section:
         section.left_out(reason)
         return section
     X = table.numbers().astype(int)
-    n_chains, n_sweeps = form.pick((1, 10), (2, 120), (4, 200))
+    n_chains, n_sweeps = form.pick((1, 10), (2, 100), (4, 200))
     model = DPBiclustering("bernoulli", n_chains=n_chains, n_sweeps=n_sweeps, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -4,13 +4,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_FIGURE_25_20 as THEIRS
-from section import Form, Section, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
 
 from countless import CrossCat
 from countless.plot import ViewsDisplay
 from data import Absent, load
+from published import MURPHY_FIGURE_25_20 as THEIRS
+from section import Form, Section, new_figure, run
 
 
 def views_table(model: CrossCat, columns: list[str], names: list[str]) -> list[dict]:
@@ -50,7 +50,7 @@ def make(form: Form, folder: Path) -> Section:
     X = table.X.astype(bool)
     columns = [str(name) for name in table.X.columns]
     names = [str(name).replace("+", " ") for name in table.X.index]
-    n_chains, n_sweeps = form.pick((1, 5), (2, 60), (4, 200))
+    n_chains, n_sweeps = form.pick((1, 5), (2, 40), (4, 200))
     model = CrossCat(n_chains=n_chains, n_sweeps=n_sweeps, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

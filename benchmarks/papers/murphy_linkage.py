@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_FIGURE_25_12 as THEIRS
 from scipy.cluster.hierarchy import fcluster
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless import DivisiveClustering, LinkageClustering
 from countless.plot import DendrogramDisplay
+from published import MURPHY_FIGURE_25_12 as THEIRS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 POINTS = np.array([[1.0, 1.0], [2.0, 5.0], [1.0, 2.0], [3.0, 2.0], [3.0, 1.0]])
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
-from section import Form, Section, run
 from sklearn.cluster import KMeans
 
 from countless import DivisiveClustering, DPMixture
@@ -12,6 +11,7 @@ from countless.metrics import adjusted_rand_score
 from countless.models import FixedGaussian
 from countless.priors import DirichletProcess
 from data import load
+from section import Form, Section, run
 
 
 def diana_split(D: np.ndarray, group: np.ndarray, off: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_WORKED
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from countless import metrics
+from published import MURPHY_WORKED
+from section import COLORS, Form, Section, bare, new_figure, run
 
 CLUSTERS = ("AAAAAB", "ABBBBC", "AACCC")  # the objects of figure 25.1
 

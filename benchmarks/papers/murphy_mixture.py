@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless import DPMixture
 from countless.metrics import adjusted_rand_score
 from countless.priors import DirichletProcess, FiniteDirichlet, PartitionPrior
+from section import COLORS, Form, Section, bare, new_figure, run
 
 K = 4
 

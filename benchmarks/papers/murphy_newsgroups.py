@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from section import Form, Section, new_figure, run
 
 from countless import BayesianHierarchicalClustering
 from countless.metrics import dendrogram_purity
 from countless.plot import DendrogramDisplay
 from data import Absent, load
+from section import Form, Section, new_figure, run
 
 N_TOP = 6  # nodes of each tree that are shown
 

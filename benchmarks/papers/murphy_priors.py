@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.patches import Ellipse
 from scipy.stats import invwishart
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless.priors import DirichletProcess
+from section import COLORS, Form, Section, bare, new_figure, run
 
 SIZES = (50, 500, 1000)
 

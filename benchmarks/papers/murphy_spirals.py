@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.cluster import KMeans
 
 from countless import AutoClustering, SpectralDPMeans
 from countless.metrics import adjusted_rand_score
+from section import COLORS, Form, Section, bare, new_figure, run
 
 
 def spirals(n_each: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -28,11 +28,12 @@ def make(form: Form, folder: Path) -> Section:
     models = {
         "k-means, told 2": KMeans(2, n_init=10, random_state=0),
         "SpectralDPMeans": SpectralDPMeans(random_state=0),
-        "AutoClustering": AutoClustering(random_state=0),
     }
+    if form.name != "tiny":
+        models["AutoClustering"] = AutoClustering(random_state=0)
     figure = new_figure(7.5, 2.6)
     lines = []
-    for ax, (name, model) in zip(figure.subplots(1, 3), models.items(), strict=True):
+    for ax, (name, model) in zip(figure.subplots(1, 3), models.items(), strict=False):
         labels = model.fit_predict(X)
         ax.scatter(*X.T, s=4, c=[COLORS[label % 8] for label in labels])
         bare(ax, name, square=True)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from published import MURPHY_TABLE_25_1
 from scipy.cluster.hierarchy import linkage
-from section import Form, Section, run
 
 from countless import BayesianHierarchicalClustering
 from countless.metrics import dendrogram_purity
 from data import Absent, load
+from published import MURPHY_TABLE_25_1
+from section import Form, Section, run
 
 LINKAGES = ("single", "complete", "average")
 METHODS = (*LINKAGES, "BHC")

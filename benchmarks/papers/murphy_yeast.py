@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from published import MURPHY_FIGURE_25_13 as THEIRS
-from section import COLORS, Form, Section, bare, new_figure, run
 
 from countless import LinkageClustering
 from countless.plot import DendrogramDisplay, HeatmapDisplay
 from data import Absent, load
+from published import MURPHY_FIGURE_25_13 as THEIRS
+from section import COLORS, Form, Section, bare, new_figure, run
 
 LINKAGES = ("single", "complete", "average")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import gammaln
-from section import COLORS, Form, Section, bare, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
+
+from section import COLORS, Form, Section, bare, new_figure, run
 from tzf_synthetic import contestants, problem
 
 
@@ -60,7 +61,7 @@ def make(form: Form, folder: Path) -> Section:
         says that it has one exemplar, and one of each column what a cluster of that size is
         worth.""",
     )
-    n, n_sets = form.pick(4, 7, 7), form.pick(5, 100, 500)
+    n, n_sets = form.pick(4, 7, 7), form.pick(5, 60, 500)
     choices = valid_choices(n)
     best = {name: 0 for name in contestants(np.zeros(n)) if not name.startswith("AP(")}
     for seed in range(n_sets):

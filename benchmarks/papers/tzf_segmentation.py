@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from published import TZF_TABLE_1
-from section import Form, Section, bare, new_figure, run
 from skimage.color import label2rgb
 from skimage.transform import rescale
 
 from countless.image import compare, read_picture, read_truth, segment
 from data import Absent, path
+from published import TZF_TABLE_1
+from section import Form, Section, bare, new_figure, run
 
 # As in the paper: similarities are scaled for DPAP, the preference moves for AP; from coarse to
 # fine. The middle one of five is the library's default.

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from published import TZF_CONVERGED, TZF_SHIFTS
 from scipy.spatial.distance import cdist
-from section import COLORS, Form, Section, new_figure, run
 from sklearn.exceptions import ConvergenceWarning
 
 from countless import AffinityPropagation
 from countless.datasets import ExemplarSample, sample_exemplar_model
 from countless.metrics import rand_score
 from countless.priors import DirichletProcess
+from published import TZF_CONVERGED, TZF_SHIFTS
+from section import COLORS, Form, Section, new_figure, run
 
 N_ROWS, N_COLUMNS, ALPHA, NOISE, BASE = 100, 10, 1.0, 0.5, 1.0
 ENDS = np.array([1, 2, 3, 5, 8, 13, 20, 32, 50, 80, N_ROWS + 1])

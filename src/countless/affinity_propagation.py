@@ -10,12 +10,13 @@ and Frey, *Flexible priors for exemplar-based clustering*, UAI 2008.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +25,7 @@ from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_
 from countless._data.open import without_repeats
 from countless._exemplar.clustering import Problem, improve, worth
 from countless._exemplar.local_search import part_alike
-from countless._exemplar.max_product import Found, max_product
+from countless._exemplar.max_product import Found, Snapshot, max_product, snapshots
 from countless._exemplar.preference import (
     base_density,
     check_preference,
@@ -222,6 +223,49 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.cluster_centers_ = None if given else X[self.cluster_centers_indices_]
         return self
 
+    def iterate_messages(self, X, n_iter: int = 20) -> Iterator[Snapshot]:
+        """Yield the messages after each iteration, at the initial damping, without fitting.
+
+        For display: each takes two matrices of all pairs of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix
+            As for `fit`.
+        n_iter : int, default=20
+            How many iterations.
+
+        Yields
+        ------
+        Snapshot
+            With ``responsibility`` and ``availability``, of shape (n_samples, n_samples): entry
+            (i, j) is between row i and exemplar j, and NaN where they have no similarity;
+            ``evidence`` of shape (n_samples,) is above 0 for rows that are exemplars so far.
+
+        Examples
+        --------
+        >>> from countless import AffinityPropagation
+        >>> X = [[0.0], [0.1], [0.3], [5.0], [5.1], [5.2]]
+        >>> for messages in AffinityPropagation(random_state=0).iterate_messages(X, n_iter=10):
+        ...     exemplars = (messages.evidence > 0).nonzero()[0]
+        >>> exemplars.tolist()
+        [1, 4]
+        """
+        model = clone(self)  # a fitted estimator stays as it is
+        model._check_parameters()
+        X = model._check_rows(X, reset=True)
+        seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        with open_threads(model.n_jobs) as each:
+            edges = model._make_edges(X, each)
+            prepare(edges, model._resolve_preference(X, edges, seed, each), seed, each)
+            problem = Problem(edges, weights_of(check_prior(model.prior), len(edges.own)), each)
+            yield from snapshots(problem, damping=model._first_damping(problem), n_iter=n_iter)
+
+    def _first_damping(self, problem: Problem) -> float:
+        if self.damping is not None:
+            return float(self.damping)
+        return 0.7 if problem.weights.counts_sizes else 0.5
+
     def predict(self, X):
         """Return the cluster of the exemplar that each row of X is most similar to.
 
@@ -342,18 +386,16 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         return median_similarity(edges)
 
     def _solve(self, problem: Problem, on_pass: OnPass) -> Found:
-        damping = self.damping
-        if damping is None:
-            damping = 0.7 if problem.weights.counts_sizes else 0.5
+        damping = self._first_damping(problem)
         if problem.all_alike:
-            return Found(part_alike(problem), 1, True, float(damping))
+            return Found(part_alike(problem), 1, True, damping)
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
-            return Found(*improve(problem, start, self.max_iter, on_pass), float(damping))
+            return Found(*improve(problem, start, self.max_iter, on_pass), damping)
         path = getattr(self, "path_", None)
         return max_product(
             problem,
-            damping=float(damping),
+            damping=damping,
             max_iter=self.max_iter,
             convergence_iter=self.convergence_iter,
             refine=self.refine,

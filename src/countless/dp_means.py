@@ -31,7 +31,7 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
-from countless._data import Block, Rows
+from countless._data import Backend, Block
 from countless._data.open import open_checked
 from countless._data.stored import find_table
 from countless._labels import look_up
@@ -54,7 +54,7 @@ from countless.divergences import get_divergence
 ORDERS = ("given", "random", "farthest")
 
 
-def transform_block(block: Block, held, message) -> np.ndarray:
+def transform_block(block: Block, state, message) -> np.ndarray:
     """Return the distances of the rows of a block from each center."""
     divergence, centers = message
     return divergence.distances(block.values, centers)
@@ -219,7 +219,7 @@ class DPMeans(
             )
             tol = self.tol
             if tol is None:
-                tol = default_tol(rows.frame.n_counted, rows.n_features)
+                tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
             run = self._run_settings(resolved.penalty, tol)
             with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
                 found = best_of_runs(
@@ -271,12 +271,12 @@ class DPMeans(
             self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
         return self
 
-    def _take_in(self, rows: Rows, first: bool, random) -> None:
+    def _take_in(self, rows: Backend, first: bool, random) -> None:
         """Cluster the summary of the stream together with a batch."""
         stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
             seen = stream.items.weight.sum()
-            penalty = self.penalty_ * (seen + rows.frame.total_weight) / seen
+            penalty = self.penalty_ * (seen + rows.fixed_point.total_weight) / seen
         else:
             resolved = resolve_penalty(rows, self.penalty, n_clusters=self.n_clusters)
             penalty = resolved.penalty
@@ -319,7 +319,7 @@ class DPMeans(
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, sample_weight, reset=False) as rows:
             summary = assign_to(rows, self.cluster_centers_).summary
-            return -rows.frame.objective(summary, self.penalty_, self.cluster_centers_)
+            return -rows.fixed_point.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
         check_penalties(self, "penalty")
@@ -350,7 +350,7 @@ class DPMeans(
                 )
 
     @contextmanager
-    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
+    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Backend]:
         """Validate the rows and open them."""
         table = find_table(X)
         in_memory = table is None
@@ -379,20 +379,20 @@ class DPMeans(
     def _store(self, found: Clustering, resolved: Resolved) -> None:
         """Set the fitted attributes, with clusters numbered by first appearance."""
         penalty = resolved.penalty
-        nearest, frame = found.nearest, found.nearest.rows.frame
-        nearest.forget_all_but_labels()
-        nearest.number_by_appearance()
-        self.labels_ = nearest.labels
-        self.cluster_centers_ = nearest.centers
-        self.n_clusters_ = nearest.n_clusters
+        assignment, fixed_point = found.assignment, found.assignment.rows.fixed_point
+        assignment.forget_all_but_labels()
+        assignment.number_by_appearance()
+        self.labels_ = assignment.labels
+        self.cluster_centers_ = assignment.centers
+        self.n_clusters_ = assignment.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
-        self.cluster_weights_, total = frame.table_sums(nearest.summary)
+        self.cluster_weights_, total = fixed_point.table_sums(assignment.summary)
         self.penalty_ = penalty
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        self.share_computed_ = nearest.n_computed / nearest.n_possible
+        self.share_computed_ = assignment.n_computed / assignment.n_possible
         within = found.objective - penalty * self.n_clusters_
         self._stream = resume_stream(self.cluster_weights_, total, within)
         if resolved.path is not None:

@@ -124,9 +124,7 @@ def apply_edits(
     """
     given = read_edits(edits)
     if isinstance(model, EditedClustering):
-        raise ValueError(
-            "the model was edited already: apply all edits to the one it was made from"
-        )
+        raise ValueError("the model was edited already: apply all edits to the original")
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{type(model).__name__} has no rule for new rows: its clusters cannot be edited"

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from countless import AffinityPropagation
 from countless._exemplar.clustering import Problem
 from countless._exemplar.max_product import START_SHARE, Messages, size_table
 from countless._exemplar.similarity import full_edges, sparse_edges
@@ -217,6 +218,38 @@ def test_iterations_are_max_product(prior):
             found = run_messages(full_edges(S.T.copy()), weights, 0.6, n_iter)
             np.testing.assert_allclose(found.availability.reshape(n, n).T, A, atol=1e-8)
             np.testing.assert_allclose(found.belief, belief, atol=1e-8)
+
+
+@pytest.mark.parametrize("prior", [None, DirichletProcess(0.5)], ids=["plain", "prior"])
+def test_snapshots_are_all_messages_of_an_iteration(prior):
+    n = 5
+    S = np.random.default_rng(2).normal(-2, 1.5, (n, n))
+    weights = weights_of(prior, n).bounded(1e4)
+    model = AffinityPropagation(
+        prior, preference=S.diagonal().copy(), affinity="precomputed", damping=0.6, random_state=0
+    )
+    found = list(model.iterate_messages(S, n_iter=6))
+    assert len(found) == 6
+    assert not hasattr(model, "n_features_in_")
+    for n_iter in (1, 6):
+        row_damping = 0.6 if prior is None else 0.0
+        A, belief = plain_iterations(S, weights, 0.6, row_damping, n_iter)
+        total = A + S + np.diag(np.full(n, weights.number[1]))
+        R = [
+            [total[i, j] - A[i, j] - np.delete(total[i], j).max() for j in range(n)]
+            for i in range(n)
+        ]
+        np.testing.assert_allclose(found[n_iter - 1].availability, A, atol=1e-7)
+        np.testing.assert_allclose(found[n_iter - 1].evidence, belief, atol=1e-7)
+        np.testing.assert_allclose(found[n_iter - 1].responsibility, R, atol=1e-7)
+
+
+def test_snapshots_have_no_number_where_there_is_no_similarity():
+    S = sp.csr_array(np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, -2.0], [0.0, -2.0, 0.0]]))
+    model = AffinityPropagation(affinity="precomputed", preference=-1.5, random_state=0)
+    last = list(model.iterate_messages(S, n_iter=3))[-1]
+    for matrix in (last.responsibility, last.availability):
+        assert np.argwhere(np.isnan(matrix)).tolist() == [[0, 2], [2, 0]]
 
 
 @pytest.mark.parametrize("prior", [None, DirichletProcess()], ids=["plain", "prior"])

@@ -1,6 +1,7 @@
 """The time of a dozen fits from commit to commit.
 
-Run by ``cd benchmarks/asv && asv continuous main HEAD``. Each is fitted once before it is timed, so that compilation does not count.
+Run by ``cd benchmarks/asv && asv continuous main HEAD``. Each is fitted once before it is timed, so
+that compilation does not count.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ import numpy as np
 
 from countless._data.block import Block
 from countless.kernels.rows import Linear, Points, Scale
-from countless.kernels.statistics import gather
+from countless.kernels.statistics import center_rows
 
 # Integers are below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
@@ -30,16 +30,16 @@ class Summary(NamedTuple):
     total: np.ndarray  # (n_clusters, n_features) int64, relative to the origin
 
     @classmethod
-    def of_nothing(cls, n_clusters: int, n_features: int) -> Summary:
+    def zeros(cls, n_clusters: int, n_features: int) -> Summary:
         """Return a summary of empty clusters."""
         total = np.zeros((n_clusters, n_features), dtype=np.int64)
         return cls(np.zeros(n_clusters, dtype=np.int64), total)
 
-    def maker(self) -> Callable[[], Summary]:
+    def zeros_factory(self) -> Callable[[], Summary]:
         """Return a function that makes an empty summary of this size; small to serialize."""
-        return partial(Summary.of_nothing, *self.total.shape)
+        return partial(Summary.zeros, *self.total.shape)
 
-    def absorb(self, other: Summary) -> None:
+    def add(self, other: Summary) -> None:
         """Add another summary to this one."""
         np.add(self.weight, other.weight, out=self.weight)
         np.add(self.total, other.total, out=self.total)
@@ -73,7 +73,7 @@ class Tile(NamedTuple):
     length: np.ndarray  # (n,) Euclidean norms
 
 
-class Frame(NamedTuple):
+class FixedPoint(NamedTuple):
     """The divergence, coordinates and fixed-point scale of one table.
 
     ``origin`` is subtracted before squared Euclidean distances are computed; it is near the mean,
@@ -106,33 +106,33 @@ class Frame(NamedTuple):
 
     def empty(self, n_clusters: int) -> Summary:
         """Return a summary of empty clusters."""
-        return Summary.of_nothing(n_clusters, self.n_features)
+        return Summary.zeros(n_clusters, self.n_features)
 
     def weights(self, summary: Summary) -> np.ndarray:
         """Return the weight of each cluster."""
         return summary.weight * self.weight_step
 
-    def floats(self, summary: Summary) -> Sums:
+    def to_floats(self, summary: Summary) -> Sums:
         """Return weights, and sums relative to the origin, as float64."""
         return Sums(self.weights(summary), summary.total * self.step)
 
     def table_sums(self, summary: Summary) -> Sums:
         """Return weights, and sums in the table's coordinates, as float64."""
-        weight, total = self.floats(summary)
+        weight, total = self.to_floats(summary)
         return Sums(weight, total + weight[:, None] * self.origin)
 
-    def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
+    def to_steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
         """Convert rows, relative to the origin, to fixed point as kernels do: one cluster each."""
         total = np.rint(weight[:, None] * points * (1.0 / self.step))
         return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
 
     def means(self, summary: Summary) -> np.ndarray:
         """Return the optimal center of each cluster, in the table's coordinates."""
-        return self.divergence.means(*self.floats(summary)) + self.origin
+        return self.divergence.means(*self.to_floats(summary)) + self.origin
 
     def energy(self, summary: Summary) -> np.ndarray:
         """Return each cluster's part of the objective, without the terms of single rows."""
-        return self.divergence.energy(*self.floats(summary))
+        return self.divergence.energy(*self.to_floats(summary))
 
     def objective(
         self, summary: Summary, penalty: float, centers: np.ndarray | None = None
@@ -141,7 +141,7 @@ class Frame(NamedTuple):
         if centers is None:
             energy = self.energy(summary)
         else:
-            weight, total = self.floats(summary)
+            weight, total = self.to_floats(summary)
             slope, offset = self.divergence.slope_offset(centers - self.origin)
             energy = weight * offset - np.einsum("ij,ij->i", total, slope)
         return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
@@ -187,7 +187,7 @@ class Frame(NamedTuple):
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
         rows = block.form.values  # type: ignore[union-attr]
-        gather(rows, ids, self.origin, 1.0 / unit, values, squares)
+        center_rows(rows, ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 

@@ -48,6 +48,14 @@ class Found(NamedTuple):
     damping: float  # the final one
 
 
+class Snapshot(NamedTuple):
+    """The messages after an iteration, of all pairs of rows; NaN where there is no similarity."""
+
+    responsibility: np.ndarray  # (n, n), from row i to exemplar j, given these availabilities
+    availability: np.ndarray  # (n, n), from exemplar j to row i
+    evidence: np.ndarray  # (n,), the sum of both from a row to itself; above 0 for an exemplar
+
+
 class Messages:
     """The messages of all edges, and an iteration that updates them.
 
@@ -95,6 +103,21 @@ class Messages:
         self.edges.value[self.edges.own] = self.preference
         yield
         self._put_preferences()
+
+    def snapshot(self) -> Snapshot:
+        """Return the present messages as matrices."""
+        n, edges = len(self.belief), self.edges
+        row = edges.row_of if len(edges.row_of) else np.tile(np.arange(n), n)
+        column = np.repeat(np.arange(n), np.diff(edges.start))
+        similarity, availability = np.full((2, n, n), np.nan)
+        similarity[row, column] = edges.value
+        availability[row, column] = self.availability
+        total = np.where(np.isnan(similarity), -np.inf, availability + similarity)
+        best = np.repeat(total.max(axis=1, keepdims=True), n, axis=1)
+        place = np.arange(n), total.argmax(axis=1)
+        total[place] = -np.inf
+        best[place] = total.max(axis=1)
+        return Snapshot(similarity - best, availability, self.belief.copy())
 
     def close(self) -> None:
         """Restore the given preferences."""
@@ -189,6 +212,17 @@ def max_product(
     if refine:
         choice = search(problem, choice)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
+
+
+def snapshots(problem: Problem, *, damping: float, n_iter: int) -> Iterator[Snapshot]:
+    """Yield the messages after each iteration, for display."""
+    messages = Messages(problem)
+    try:
+        for _ in range(n_iter):
+            messages.update(damping)
+            yield messages.snapshot()
+    finally:
+        messages.close()
 
 
 def _best(problem: Problem, choices: list[np.ndarray]) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Rows
+from countless._data import Backend
 from countless._data.open import open_table
 from countless._labels import look_up, number_by_appearance
 from countless._path.farthest import farthest_first_penalty
@@ -338,9 +338,9 @@ def penalty_path(
         return path_of(rows)
 
 
-def path_of(rows: Rows) -> PenaltyPath:
+def path_of(rows: Backend) -> PenaltyPath:
     """Compute the path of an open table."""
-    divergence = rows.frame.divergence
+    divergence = rows.fixed_point.divergence
     items = micro_clusters(rows, seed=SEED)
     center = items.origin + items.total.sum(axis=0) / items.weight.sum()
 

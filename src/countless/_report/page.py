@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,12 @@ def _packages() -> tuple[Any, Any, list[str]]:
 
 @cache
 def _bokeh_scripts() -> list[str]:
-    # The package itself is not imported: only its files are needed.
-    folder = files("bokeh") / "server" / "static" / "js"
+    """Return the scripts in Bokeh's package, which is not imported."""
+    spec = find_spec("bokeh")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("Bokeh is not installed")
+    folder = Path(spec.submodule_search_locations[0], "server", "static", "js")
     scripts = [(folder / name).read_text(encoding="utf-8") for name in _BOKEH]
-    return [script.replace("\r\n", "\n") for script in scripts]
+    if any("</script" in script.lower() for script in scripts):
+        raise ValueError("Bokeh's JavaScript cannot be put into a page: it would end its element")
+    return scripts

@@ -21,6 +21,8 @@ MOST_COLUMNS, MOST_CHARACTERS = 60, 2_600_000
 # Features from which principal components are computed exactly.
 MOST_EXACT = 1000
 LONGEST_CELL = 200
+# Below this spread numbers are not rounded, and beyond this size they are not written as integers.
+SMALLEST_SPREAD, LARGEST_INTEGER = 1e-8, 1e15
 
 
 class SheetColumn(NamedTuple):
@@ -145,7 +147,7 @@ def _of_matrix(matrix: Any, labels: np.ndarray) -> list[SheetColumn]:
 
 def _differences(matrix: Any, labels: np.ndarray) -> np.ndarray:
     """Return the variance of each column between clusters, as a share of all of it."""
-    names, index, size = np.unique(labels, return_inverse=True, return_counts=True)
+    _, index, size = np.unique(labels, return_inverse=True, return_counts=True)
     member = sp.csr_array((np.ones(len(index)), (index, np.arange(len(index)))))
     total = member @ matrix
     means = (total.toarray() if sp.issparse(total) else total) / size[:, None]
@@ -258,17 +260,17 @@ def plain_numbers(values: np.ndarray) -> list[Any]:
     """
     values = np.asarray(values, dtype=np.float64)
     finite = values[np.isfinite(values)]
-    spread = float(finite.std()) if len(finite) else 0.0
-    decimals = 12
-    if spread > 0:
-        decimals = int(min(max(4 - math.floor(math.log10(spread)), 0), 12))
-    elif len(finite):
-        decimals = 6
-    # Tiny spreads would be lost by a fixed number of decimals.
-    rounded = np.round(values, decimals) if spread == 0 or spread > 1e-8 else values
+    top = float(np.abs(finite).max(initial=0.0))
+    spread = top * float((finite / top).std()) if top > 0 else 0.0
+    if spread > SMALLEST_SPREAD:
+        values = np.round(values, min(max(4 - math.floor(math.log10(spread)), 0), 12))
     return [
-        None if not math.isfinite(value) else int(value) if value.is_integer() else value
-        for value in rounded.tolist()
+        None
+        if not math.isfinite(value)
+        else int(value)
+        if value.is_integer() and abs(value) < LARGEST_INTEGER
+        else value
+        for value in values.tolist()
     ]
 
 

@@ -1,6 +1,6 @@
 """The assignment of rows to nearest centers, updated while centers move, open and close.
 
-`Nearest` is the assignment state: labels, cluster sums and, for divergences that are squared
+`Assignment` is the state: labels, cluster sums and, for divergences that are squared
 metrics, two triangle-inequality bounds per row (Hamerly) that exclude most rows from comparison.
 The labels equal those of comparing every row with every center, on every backend.
 """
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Block, Frame, Rows
-from countless._search.center_neighbors import Lists, list_neighbours
-from countless._search.nearest import (
+from countless._data import Backend, Block, FixedPoint
+from countless._search.center_neighbors import NeighborLists, list_neighbors
+from countless._search.nearest_centers import (
     BOUNDS,
     FIELDS,
     MARKS,
@@ -24,13 +24,12 @@ from countless._search.nearest import (
     assign_block,
     compare,
 )
-from countless._search.seeding import find_openers
-from countless.kernels.assign import SETTLED, UNSETTLED, count_before
+from countless._search.pruning import PRUNING
+from countless._search.seeding import find_opening_rows
+from countless.kernels.assign import DECIDED, UNDECIDED, count_before
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 
-# Local passes before neighbour lists are rebuilt: they become stale as centers move.
-PASSES_A_LIST = 4
-KEPT = "kept"  # labels saved before an over-split, to undo it
+SAVED = "kept"  # labels saved before an over-split, to undo it
 
 
 class Relabelling(NamedTuple):
@@ -48,13 +47,13 @@ class Places(NamedTuple):
     first: np.ndarray  # (n_clusters,)
 
     @classmethod
-    def of_nothing(cls, n_clusters: int) -> Places:
+    def zeros(cls, n_clusters: int) -> Places:
         return cls(np.full(n_clusters, np.iinfo(np.int64).max))
 
-    def maker(self) -> Callable[[], Places]:
-        return partial(Places.of_nothing, len(self.first))
+    def zeros_factory(self) -> Callable[[], Places]:
+        return partial(Places.zeros, len(self.first))
 
-    def absorb(self, other: Places) -> None:
+    def add(self, other: Places) -> None:
         np.minimum(self.first, other.first, out=self.first)
 
     @property
@@ -62,7 +61,7 @@ class Places(NamedTuple):
         return self.first.nbytes
 
 
-class Nearest:
+class Assignment:
     """Labels and bounds of all rows against one set of centers.
 
     Attributes
@@ -78,15 +77,15 @@ class Nearest:
         Divergences computed so far, and those of a brute-force comparison of all pairs.
     """
 
-    def __init__(self, rows: Rows, centers: np.ndarray | None = None):
+    def __init__(self, rows: Backend, centers: np.ndarray | None = None):
         self.rows = rows
-        self.state = rows.hold(FIELDS)
-        self.centers = rows.frame.means(rows.whole) if centers is None else np.array(centers)
+        self.state = rows.allocate(FIELDS)
+        self.centers = rows.fixed_point.means(rows.whole) if centers is None else np.array(centers)
         # Every row starts in cluster 0.
         self.summary = rows.whole.with_empty(len(self.centers) - 1)
         self.n_computed = self.n_possible = 0
         self.n_changed = rows.n_rows
-        self._lists: Lists | None = None
+        self._lists: NeighborLists | None = None
         self._list_passes = 0  # made with these lists
         self._bounded: np.ndarray | None = None
         self._forget_moves()
@@ -94,7 +93,7 @@ class Nearest:
     @property
     def labels(self) -> Any:
         """The label of each row, as the same kind of array as the table."""
-        return self.rows.held(self.state, "labels")
+        return self.rows.get(self.state, "labels")
 
     @property
     def n_clusters(self) -> int:
@@ -105,25 +104,25 @@ class Nearest:
         self._lists = None
         self._find(np.zeros(self.n_clusters), np.inf, local=False)
 
-    def settle(self, penalty: float = np.inf, *, local: bool = False) -> int:
+    def lloyd_step(self, penalty: float = np.inf, *, local: bool = False) -> int:
         """Do a Lloyd iteration: move centers to the means, assign rows to the nearest.
 
         With ``local`` rows are compared only with the neighbours of their own center. Returns how
         many rows have a weighted divergence from the nearest center above the penalty; these are
         marked.
         """
-        frame = self.rows.frame
-        local = local and frame.divergence.is_metric
+        fixed_point = self.rows.fixed_point
+        local = local and fixed_point.divergence.is_metric
         # Local passes reuse the neighbour lists for a while if the clusters are the same.
-        if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
+        if not (local and self._bounded is not None and self._list_passes < PRUNING.passes_a_list):
             self._lists = None
         return self._find(self._to_means(np.arange(self.n_clusters)), penalty, local=local)
 
     def _find(self, drift: np.ndarray, penalty: float, *, local: bool) -> int:
         """Find each row's nearest center; ``drift`` is how far each has just moved."""
-        rows, frame = self.rows, self.rows.frame
+        rows, fixed_point = self.rows, self.rows.fixed_point
         if self._lists is None:
-            self._lists = list_neighbours(
+            self._lists = list_neighbors(
                 rows, self.centers, local=local, bounded=self._bounded, parent=self._parent
             )
             self._list_passes = 0
@@ -133,12 +132,12 @@ class Nearest:
             np.add(lists.slip, drift + others, out=lists.slip)
         self._list_passes += 1
         forget = self._bounded is not None and not local
-        products = None if local else Products(frame, self.centers)
+        products = None if local else Products(fixed_point, self.centers)
         if np.isfinite(penalty):
-            rows.extend(self.state, MARKS)
+            rows.allocate_more(self.state, MARKS)
         message = Pass(
-            frame, frame.centers(self.centers), products, drift, others, lists, local, forget,
-            penalty,
+            fixed_point, fixed_point.centers(self.centers), products, drift, others, lists, local,
+            forget, penalty,
         )  # fmt: skip
         answers = rows.run(assign_block, self.state, message, into=self.summary)
         computed, n_changed, n_far = (sum(part) for part in zip(*answers, strict=True))
@@ -157,13 +156,21 @@ class Nearest:
         A row is compared only with clusters opened by rows before it in that order, so a later one
         may be nearer until the next pass.
         """
-        rows, frame = self.rows, self.rows.frame
-        openers, points = find_openers(rows, self.state, order, seed, penalty)
+        rows, fixed_point = self.rows, self.rows.fixed_point
+        openers, points = find_opening_rows(rows, self.state, order, seed, penalty)
         first, n_opened = self.n_clusters, len(openers.row)
         self.centers = np.vstack([self.centers, points])
         self.summary = self.summary.with_empty(n_opened)
-        products = Products(frame, points)
-        message = (frame, frame.centers(self.centers), products, first, openers, order, seed)
+        products = Products(fixed_point, points)
+        message = (
+            fixed_point,
+            fixed_point.centers(self.centers),
+            products,
+            first,
+            openers,
+            order,
+            seed,
+        )
         changed = rows.run(open_block, self.state, message, into=self.summary)
         self.n_changed += sum(changed)
         self.n_computed += rows.n_rows * n_opened
@@ -179,12 +186,12 @@ class Nearest:
             self.rows.run(relabel_block, self.state, number, data=False)
             self.centers, self.summary = self.centers[used], self.summary.take(used)
             self._follow(np.flatnonzero(used))
-            frame = self.rows.frame
-            if frame.n_counted < self.rows.n_rows:
-                message = frame.centers(self.centers), Products(frame, self.centers)
-                self.rows.run(rehome_block, self.state, message)
+            fixed_point = self.rows.fixed_point
+            if fixed_point.n_counted < self.rows.n_rows:
+                message = fixed_point.centers(self.centers), Products(fixed_point, self.centers)
+                self.rows.run(assign_unlabelled_block, self.state, message)
 
-    def adopt(self, change: Relabelling, ancestor: np.ndarray) -> None:
+    def relabel(self, change: Relabelling, ancestor: np.ndarray) -> None:
         """Relabel rows after a split, merge or move; the summary is already that of the result.
 
         Cluster ``c`` descends from the old cluster ``ancestor[c]``. If the number of clusters
@@ -197,15 +204,15 @@ class Nearest:
         step = self._to_means(ancestor)
         self._follow(ancestor)
         self._moved += step
-        self.rows.run(adopt_block, self.state, (change, step > 0), data=False)
+        self.rows.run(relabel_rows_block, self.state, (change, step > 0), data=False)
 
-    def start_from(self, labels: Any) -> None:
+    def set_labels(self, labels: Any) -> None:
         """Set the labels of the rows, and build the clusters from them."""
         self.rows.put(self.state, "labels", labels)
         self._restart(int(max(self.rows.run(largest_label, self.state, data=False))) + 1)
 
     @property
-    def local_lists(self) -> Lists | None:
+    def local_lists(self) -> NeighborLists | None:
         """The neighbour lists of the current centers, if a local pass has made them."""
         return None if self._bounded is None else self._lists
 
@@ -213,34 +220,34 @@ class Nearest:
         """Discard the neighbour lists; the next pass rebuilds them."""
         self._lists = None
 
-    def keep(self, ancestor: np.ndarray) -> None:
+    def save_labels(self, ancestor: np.ndarray) -> None:
         """Save the labels before a split: cluster ``c`` descends from ``ancestor[c]``."""
-        self.rows.extend(self.state, {KEPT: (np.int32, 0)})
-        self.rows.run(keep_block, self.state, ancestor, data=False)
+        self.rows.allocate_more(self.state, {SAVED: (np.int32, 0)})
+        self.rows.run(save_labels_block, self.state, ancestor, data=False)
 
-    def take_back(self, n_clusters: int) -> None:
+    def restore_labels(self, n_clusters: int) -> None:
         """Restore the saved labels, of ``n_clusters`` clusters."""
-        self.rows.run(take_back_block, self.state, None, data=False)
-        self.forget_kept()
+        self.rows.run(restore_labels_block, self.state, None, data=False)
+        self.forget_saved_labels()
         self._restart(n_clusters)
 
-    def forget_kept(self) -> None:
+    def forget_saved_labels(self) -> None:
         """Free the saved labels."""
-        self.rows.release(self.state, [KEPT])
+        self.rows.free(self.state, [SAVED])
 
     def forget_marks(self) -> None:
         """Free the marks of rows."""
-        self.rows.release(self.state, MARKS)
+        self.rows.free(self.state, MARKS)
 
     def forget_all_but_labels(self) -> None:
         """Free all per-row arrays but the labels, and the neighbour lists."""
-        self.rows.release(self.state, [*MARKS, *BOUNDS])
+        self.rows.free(self.state, [*MARKS, *BOUNDS])
         self._lists = self._bounded = None
 
     def number_by_appearance(self) -> None:
         """Number clusters by their first row of positive weight."""
         k = self.n_clusters
-        places = Places.of_nothing(k)
+        places = Places.zeros(k)
         self.rows.run(first_rows_block, self.state, None, into=places)
         order = np.argsort(places.first, kind="stable")
         number = np.empty(k, dtype=np.int32)
@@ -252,9 +259,9 @@ class Nearest:
     def _restart(self, n_clusters: int) -> None:
         """Build the clusters from the labels and reset all bounds."""
         self.rows.run(forget_bounds, self.state, None, data=False)
-        self.summary = self.rows.frame.empty(n_clusters)
-        self.rows.run(add_block, self.state, self.rows.frame, into=self.summary)
-        self.centers = self.rows.frame.means(self.summary)
+        self.summary = self.rows.fixed_point.empty(n_clusters)
+        self.rows.run(add_block, self.state, self.rows.fixed_point, into=self.summary)
+        self.centers = self.rows.fixed_point.means(self.summary)
         self._lists = None
         self._forget_moves()
 
@@ -278,7 +285,7 @@ class Nearest:
     def _to_means(self, ancestor: np.ndarray) -> np.ndarray:
         """Move centers to the means; return each one's distance from its ancestor, rounded up."""
         before = self.centers[ancestor]
-        self.centers = self.rows.frame.means(self.summary)
+        self.centers = self.rows.fixed_point.means(self.summary)
         return np.linalg.norm(self.centers - before, axis=1) * (1 + 1e-12)
 
 
@@ -292,71 +299,73 @@ def _largest_of_others(values: np.ndarray) -> np.ndarray:
     return others
 
 
-def open_block(block: Block, held, message, borrow) -> int:
+def open_block(block: Block, state, message, borrow) -> int:
     """Compare each row with the clusters opened before its turn; count the rows that join one."""
-    frame, form, products, first, openers, order, seed = message
-    key = openers.key_of(block, held, np.arange(block.n_rows), order, seed)
+    fixed_point, form, products, first, openers, order, seed = message
+    key = openers.key_of(block, state, np.arange(block.n_rows), order, seed)
     limit = np.empty(block.n_rows, dtype=np.int32)
     count_before(key, block.start, openers.key, openers.row, limit)
-    before = held["labels"].copy()
-    verdict = np.full(block.n_rows, UNSETTLED, dtype=np.uint8)
-    compare(block, held, verdict, form, products, np.inf, first, limit)
+    before = state["labels"].copy()
+    status = np.full(block.n_rows, UNDECIDED, dtype=np.uint8)
+    compare(block, state, status, form, products, np.inf, first, limit)
     with borrow() as sums:
-        return move_rows(block.form, block.weight, before, held["labels"], frame.scale, *sums)
+        return move_rows(
+            block.form, block.weight, before, state["labels"], fixed_point.scale, *sums
+        )
 
 
-def add_block(block: Block, held, frame: Frame, borrow) -> None:
+def add_block(block: Block, state, fixed_point: FixedPoint, borrow) -> None:
     """Add up the rows of a block by their labels."""
     with borrow() as sums:
-        add_rows(block.form, block.weight, held["labels"], frame.scale, *sums)
+        add_rows(block.form, block.weight, state["labels"], fixed_point.scale, *sums)
 
 
-def relabel_block(block: Block, held, number: np.ndarray) -> None:
+def relabel_block(block: Block, state, number: np.ndarray) -> None:
     """Renumber clusters; -1 leaves rows without a cluster."""
-    held["labels"][:] = number[held["labels"]]
+    state["labels"][:] = number[state["labels"]]
 
 
-def rehome_block(block: Block, held, message) -> None:
+def assign_unlabelled_block(block: Block, state, message) -> None:
     """Assign rows without a cluster, which have zero weight, to the nearest center."""
     form, products = message
-    verdict = np.where(held["labels"] < 0, np.uint8(UNSETTLED), np.uint8(SETTLED))
-    compare(block, held, verdict, form, products, np.inf)
+    status = np.where(state["labels"] < 0, np.uint8(UNDECIDED), np.uint8(DECIDED))
+    compare(block, state, status, form, products, np.inf)
 
 
-def adopt_block(block: Block, held, message) -> None:
+def relabel_rows_block(block: Block, state, message) -> None:
     """Relabel rows after a split, merge or move; reset the bounds that are no longer valid."""
     change, changed = message
-    old = held["labels"]
+    old = state["labels"]
     labels = change.near[old]
     if change.far is not None:
-        np.copyto(labels, change.far[old], where=held["marked"] > 0)
+        np.copyto(labels, change.far[old], where=state["marked"] > 0)
     if change.rows is not None:
         first, last = np.searchsorted(change.rows, [block.start, block.start + len(old)])
         labels[change.rows[first:last] - block.start] = change.labels[first:last]
     old[:] = labels
     moved = changed[labels]
-    held["upper"][moved] = np.inf
-    held["lower"][moved] = 0.0
+    state["upper"][moved] = np.inf
+    state["lower"][moved] = 0.0
 
 
-def keep_block(block: Block, held, ancestor: np.ndarray) -> None:
-    held[KEPT][:] = ancestor[held["labels"]]
+def save_labels_block(block: Block, state, ancestor: np.ndarray) -> None:
+    state[SAVED][:] = ancestor[state["labels"]]
 
 
-def take_back_block(block: Block, held, message) -> None:
-    held["labels"][:] = held[KEPT]
+def restore_labels_block(block: Block, state, message) -> None:
+    state["labels"][:] = state[SAVED]
 
 
-def forget_bounds(block: Block, held, message) -> None:
-    held["upper"][:] = np.inf
-    held["lower"][:] = 0.0
+def forget_bounds(block: Block, state, message) -> None:
+    state["upper"][:] = np.inf
+    state["lower"][:] = 0.0
 
 
-def largest_label(block: Block, held, message) -> int:
-    return int(held["labels"].max())
+def largest_label(block: Block, state, message) -> int:
+    return int(state["labels"].max())
 
 
-def first_rows_block(block: Block, held, message, borrow) -> None:
+def first_rows_block(block: Block, state, message, borrow) -> None:
     """Find the first row of each cluster."""
     with borrow() as places:
-        first_rows(held["labels"], block.weight, block.start, *places)
+        first_rows(state["labels"], block.weight, block.start, *places)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._data import Rows
+from countless._data import Backend
 from countless._data.open import open_table
 from countless._path.farthest import farthest_distance
 from countless._path.micro import assign_to, sample_places
 from countless._path.penalty import Fitted, PenaltyPath, path_of
 from countless._search.algorithm1 import Clustering, algorithm1, one_pass
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint
 from countless._search.refine import refine as refine_clusters
 from countless.divergences import get_divergence
@@ -37,7 +37,7 @@ class Resolved(NamedTuple):
 
 
 def resolve_penalty(
-    rows: Rows, penalty: float | str, *, n_clusters: int | None = None, refine: bool = True
+    rows: Backend, penalty: float | str, *, n_clusters: int | None = None, refine: bool = True
 ) -> Resolved:
     """Return a number as it is; 'auto' as chosen from the penalty path.
 
@@ -56,7 +56,7 @@ def resolve_penalty(
 
 def path_with(path: PenaltyPath, found: Clustering, penalty: float, labels: Any) -> PenaltyPath:
     """Return a path that agrees with the clustering found at its penalty."""
-    k = found.nearest.n_clusters
+    k = found.assignment.n_clusters
     if k == path.n_clusters:
         return path
     return path.with_fit(Fitted(k, penalty, found.objective - penalty * k, labels))
@@ -69,7 +69,7 @@ def default_tol(n_rows: int, n_features: int = 1) -> float:
 
 
 def dp_means(
-    rows: Rows,
+    rows: Backend,
     penalty: float,
     *,
     order: str = "given",
@@ -107,30 +107,30 @@ def dp_means(
     checkpoint : Checkpoint
         From which the run is resumed, and to which it is saved.
     """
-    nearest = Nearest(rows)
+    assignment = Assignment(rows)
     settings: dict[str, Any] = {
         "max_iter": max_iter,
         "on_pass": on_pass,
         "checkpoint": checkpoint,
     }
     if not refine:
-        return algorithm1(nearest, penalty, order=order, seed=seed, **settings)
+        return algorithm1(assignment, penalty, order=order, seed=seed, **settings)
 
-    def first_clusters(nearest: Nearest) -> None:
+    def first_clusters(assignment: Assignment) -> None:
         if start is None:
-            one_pass(nearest, penalty, order, seed)
+            one_pass(assignment, penalty, order, seed)
         else:
-            nearest.start_from(start)
+            assignment.set_labels(start)
 
     if keep:
         return algorithm1(
-            nearest, penalty, order=order, seed=seed, start=first_clusters, **settings
+            assignment, penalty, order=order, seed=seed, start=first_clusters, **settings
         )
-    return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
+    return refine_clusters(assignment, penalty, tol=tol, start=first_clusters, **settings)
 
 
 def best_of_runs(
-    rows: Rows,
+    rows: Backend,
     penalty: float,
     seeds: list[int],
     *,
@@ -147,7 +147,7 @@ def best_of_runs(
     best = dp_means(rows, penalty, order=order, start=start, seed=seeds[0], **run)
     for seed in seeds[1:]:
         if refine:
-            places = sample_places(rows, best.nearest.n_clusters, seed)
+            places = sample_places(rows, best.assignment.n_clusters, seed)
             around = assign_to(rows, rows.points(places))
             around.drop_empty()
             start = around.labels
@@ -167,5 +167,5 @@ def auto_labels(X: np.ndarray, seed: int, n_jobs: int | None = None) -> np.ndarr
         resolved = resolve_penalty(rows, "auto")
         tol = default_tol(rows.n_rows, rows.n_features)
         found = dp_means(rows, resolved.penalty, start=resolved.start, tol=tol, seed=seed)
-        found.nearest.number_by_appearance()
+        found.assignment.number_by_appearance()
         return found.labels

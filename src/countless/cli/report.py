@@ -1,4 +1,4 @@
-"""``countless report``: a page about a saved model and its rows; and the page of ``fit --report``."""
+"""``countless report``: the page of a saved model and its rows; and that of ``fit --report``."""
 
 import shlex
 from pathlib import Path

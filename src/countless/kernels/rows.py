@@ -74,7 +74,7 @@ def _dense_dot(row, slope):
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _seen_dot(row, origin, direction):
+def _centered_dot(row, origin, direction):
     total = 0.0
     for j in range(row.shape[0]):
         total += (row[j] - origin[j]) * direction[j]
@@ -131,7 +131,7 @@ def project(rows, i, origin, directions, s):
 @overload(project)
 def _project(rows, i, origin, directions, s):
     if rows.instance_class is Dense:
-        return lambda rows, i, origin, directions, s: _seen_dot(
+        return lambda rows, i, origin, directions, s: _centered_dot(
             rows.values[i], origin, directions[s]
         )
 

@@ -96,7 +96,7 @@ function drawBar() {
     if (shown.labeling !== null) { edits.replaceChildren(element("span", { class: "small muted" }, "Edits start from the model's clusters.")); return; }
     const unsaveable = tree && !tree.predicts && shown.edits.some((one) => one.action === "choose" || one.action === "split");
     const n = shown.edits.length;
-    const undo = button("Undo", () => { shown.edits = shown.edits.slice(0, -1); update(); say("Undone"); }, { disabled: n === 0 });
+    const undo = button("Undo", () => { shown.edits = shown.edits.slice(0, -1); update(); say("Undone"); }, { disabled: n === 0, id: "undo" });
     const saver = button(n ? `Save ${count(n, "edit")}` : "Save edits", save, { class: "main", disabled: n === 0 || unsaveable, id: "save" });
     if (unsaveable) saver.title = "This method has no rule that would give new rows to these clusters";
     edits.replaceChildren(undo, saver);
