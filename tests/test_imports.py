@@ -31,6 +31,7 @@ FLOORS = (
         "_numbers",
         "_parameters",
         "_registry",
+        "_show",
         "_threads",
         "datasets",
         "dissimilarity",

@@ -78,8 +78,8 @@ def make(form: Form, folder: Path) -> Section:
     )
     section.text(
         """The points of the figure are not published; ours are 25 around three centers. The
-        messages are those of `AffinityPropagation.iterate_messages`. After convergence the best row of each
-        cluster becomes its exemplar, as in scikit-learn."""
+        messages are those of `AffinityPropagation.iterate_messages`. After convergence the best row
+        of each cluster becomes its exemplar, as in scikit-learn."""
     )
     return section
 

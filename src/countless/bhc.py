@@ -216,7 +216,7 @@ class BayesianHierarchicalClustering(
             not isinstance(self.n_leaves, Integral) or self.n_leaves < 2
         ):
             raise ValueError(
-                f"n_leaves must be None or a whole number of at least 2; got {self.n_leaves!r}"
+                f"n_leaves must be None or an integer of at least 2; got {self.n_leaves!r}"
             )
         if not is_number(self.alpha) or not self.alpha > 0:
             raise ValueError(f"alpha must be a positive number; got {self.alpha!r}")

@@ -286,7 +286,7 @@ class HDPMixture(SampledMixture):
                 f"init must be 'one', 'hdp-means' or a label for each row; got {self.init!r}"
             )
         if np.isnan(rows).any():
-            raise ValueError("init='hdp-means' takes no gaps; use init='one'")
+            raise ValueError("init='hdp-means' takes no missing values; use init='one'")
         hard = HDPMeans(random_state=seed, n_jobs=self.n_jobs)
         return hard.fit(rows, groups=groups.number).labels_
 

@@ -24,6 +24,7 @@ from countless._search.kernel.clusters import (
     Prices,
     choose_for_groups,
 )
+from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
 from countless._threads import open_threads
 
@@ -51,7 +52,7 @@ def kernel_hdp_means(
         if not refine:
             return found, local
         start = found.clusters.labels
-    clusters = KernelClusters(table, prices, start)
+    clusters = MovableClusters(table, prices, start)
     found = refine_clusters(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
     return found, table.group * clusters.n_clusters + clusters.labels
 

@@ -49,7 +49,7 @@ def test_memory_is_given_back_after_a_step(scratch, tmp_path):
     np.save(tmp_path / "long.npy", np.zeros((400_000, 1), dtype=np.float32))
     with open_rows(find_table(tmp_path / "long.npy"), None, EUCLIDEAN) as rows:
         state = rows.allocate({"label": (np.int64, 0)})
-        (file,) = (each for each in scratch.rglob("held-*"))
+        (file,) = (each for each in scratch.rglob("state-*"))
         assert file.stat().st_size == 8 * 400_000
         state["label"][:] = 1
         assert resident(file) == 8 * 400_000 // 4096 * 4096 + 4096 * (8 * 400_000 % 4096 > 0)

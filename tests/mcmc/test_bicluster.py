@@ -145,7 +145,7 @@ def test_chains_start_where_neither_side_is_one_cluster():
 
 
 @pytest.mark.slow
-def test_planted_blocks_are_found_through_gaps():
+def test_planted_blocks_are_found_with_missing_values():
     random, row, column = planted(40, 30, 3)
     X = random.normal(0, 3, (3, 4))[row][:, column] + random.normal(size=(40, 30))
     X[random.random(X.shape) < 0.2] = np.nan
@@ -162,7 +162,7 @@ def test_planted_blocks_are_found_through_gaps():
         assert np.array_equal(again.posterior_.labels, model.posterior_.labels)
 
 
-def test_a_sparse_table_says_what_was_observed():
+def test_unstored_cells_of_a_sparse_table_are_missing():
     random, row, column = planted(30, 20, 4)
     X = (random.random((30, 20)) < random.beta(0.3, 0.3, (3, 4))[row][:, column]) * 1.0
     X[random.random(X.shape) < 0.4] = np.nan
@@ -202,7 +202,7 @@ def test_words_and_counts_have_models():
         ("poisson", [[1.0, 2.0], [np.nan, -1.0]], "negative count: row 1, column 1 has -1"),
         ("bernoulli", [[1.0, 0.0], [0.5, 1.0]], "neither 0 nor 1: row 1, column 0 has 0.5"),
         ("gaussian", [[1.0, 0.0]], "model must be 'auto', 'diagonal'"),
-        ("auto", [[np.nan, np.nan]], "no cell that is not a gap"),
+        ("auto", [[np.nan, np.nan]], "no cell that is not missing"),
     ],
 )
 def test_bad_input_is_refused_by_name(model, X, message):

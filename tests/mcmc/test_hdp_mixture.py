@@ -137,12 +137,12 @@ def test_starts():
         ({}, [None, *range(89)], "row 0 has none"),
     ],
 )
-def test_what_is_refused(settings, groups, message):
+def test_invalid_parameters_and_groups_are_refused(settings, groups, message):
     with pytest.raises((TypeError, ValueError), match=message):
         HDPMixture(**FAST | settings).fit(X, groups=groups)
 
 
-def test_gaps_are_refused_by_cell():
+def test_missing_values_are_refused_by_cell():
     broken = X.copy()
     broken[4, 1] = np.nan
     with pytest.raises(ValueError, match="row 4, column 1"):

@@ -110,7 +110,7 @@ def test_drawn_rows_look_like_the_data(fitted):
     assert (near > 0.2).all()
 
 
-def test_a_table_of_anything_with_gaps():
+def test_mixed_columns_with_missing_values():
     table = np.array(
         [[0.1, "a"], [np.nan, "a"], [0.3, None], [9.0, "b"], [9.2, "b"], [8.8, "b"]] * 5,
         dtype=object,
@@ -356,7 +356,7 @@ def test_a_saved_mixture_of_text_answers_the_same(name, tmp_path):
         ({"sampler": ["fast"]}, X, "sampler must be 'collapsed' or 'uncollapsed'; got"),
         ({"init": "two"}, X, "init must be 'one', 'dp-means' or a label for each row; got 'two'"),
         ({"init": [0, 1]}, X, "init has 2 labels; X has 90 rows"),
-        ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no gaps"),
+        ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no missing values"),
         ({"n_sweeps": 10, "burn_in": 10}, X, "burn_in must leave a sweep of n_sweeps=10"),
         ({"n_chains": 0}, X, "n_chains must be a whole number of at least 1; got 0"),
         ({"loss": "l2"}, X, "loss must be 'vi' or 'binder'; got 'l2'"),

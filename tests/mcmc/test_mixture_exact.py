@@ -168,7 +168,7 @@ def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
 
-def test_ambiguous_rows_are_learned_while_a_chain_settles_and_then_stay():
+def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
     scan_order = ScanOrder(10, n_warm_up=6)
     for n_before in range(20):
         odds = np.zeros(10)
@@ -182,7 +182,7 @@ def test_ambiguous_rows_are_learned_while_a_chain_settles_and_then_stay():
     np.testing.assert_array_equal(scan_order.order, [*range(10), *[2] * SCANS.extra_scans])
 
 
-def test_a_sweep_over_ambiguous_rows_alone_visits_them_three_times():
+def test_extra_scans_of_ambiguous_rows_are_limited():
     scan_order = ScanOrder(10, n_warm_up=1)
     scan_order.record(np.zeros(10))
     np.testing.assert_array_equal(scan_order.order, [*range(10)] * 3)
@@ -242,7 +242,7 @@ early = pytest.mark.parametrize("early", [False, True], ids=["whole", "in parts"
 @pytest.mark.slow
 @early
 @cases(("diagonal", "pitman-yor"), ("gaussian", "dirichlet"))
-def test_splits_and_merges_alone_keep_the_posterior(model, X, prior, early, monkeypatch):
+def test_split_merge_moves_leave_the_posterior_invariant(model, X, prior, early, monkeypatch):
     def move(*state):  # a wrong ratio shows where it has had its way for long
         return split_and_merge(*state, 20, 1 if early else None)
 

@@ -131,7 +131,7 @@ def test_arviz_reads_the_draws(monkeypatch):
     ("labels", "log_joint", "parameters", "says"),
     [
         ([[0, 1]], [[0.0]], {}, r"labels must have the shape .* got \(1, 2\)"),
-        ([[[0.5, 1.0]]], [[0.0]], {}, "labels must be whole numbers; got float64"),
+        ([[[0.5, 1.0]]], [[0.0]], {}, "labels must be integers; got float64"),
         ([[[0, -1]]], [[0.0]], {}, "labels must be from 0 to 65536; got -1"),
         ([[[0, 65537]]], [[0.0]], {}, "labels must be from 0 to 65536; got 65537"),
         ([[[0, 1]]], [0.0], {}, r"log_joint must begin with the chains and draws \(1, 1\)"),

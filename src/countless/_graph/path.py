@@ -17,11 +17,12 @@ from countless._graph.neighbors import (
 from countless._graph.null_reference import NO_CHANCE, Chance, random_chance
 from countless._labels import number_by_appearance
 from countless._path.penalty import Plateau
+from countless._show import Records, ShownPath
 
 NULLS = ("auto", "degrees", "neighbors")
 
 
-class GraphPath:
+class GraphPath(ShownPath):
     """Clusters, objective and labels of a graph at every penalty.
 
     Attributes
@@ -110,7 +111,7 @@ class GraphPath:
         lacking = -max((plateau.score for plateau in found), default=-np.inf)
         end = float(low[0] - 1) * self.unit
         one = Plateau(int(count[0]) + self._n_alone, end, 0.0, np.inf, np.inf, lacking)
-        return sorted([one, *found], key=lambda plateau: -plateau.score)
+        return Records(sorted([one, *found], key=lambda plateau: -plateau.score))
 
     @property
     def n_clusters(self) -> int:
@@ -172,7 +173,8 @@ class NeckPath(GraphPath):
             score = depth - null if np.isfinite(depth) else lacking
             width = null if np.isfinite(depth) else np.inf
             found.append(Plateau(int(count) + self._n_alone, start, stop, depth, width, score))
-        return [found[-1], *sorted(found[:-1], key=lambda plateau: -plateau.score)]
+        best, others = found[-1], found[:-1]
+        return Records([best, *sorted(others, key=lambda plateau: -plateau.score)])
 
     @property
     def confidence(self) -> float:

@@ -174,7 +174,7 @@ class _Search:
     def objective(self) -> float:
         """Return the log joint density, the prior's parameters transformed to the real line."""
         joint = log_joint(self.model, self.given_prior, self.prior, self.partition)
-        return joint + _log_slopes(self.given_prior, self.prior)
+        return joint + _log_jacobians(self.given_prior, self.prior)
 
     def set_labels(self, labels: np.ndarray) -> None:
         """Set the partition."""
@@ -440,10 +440,10 @@ def _principal_scores(centered: np.ndarray) -> np.ndarray:
     return centered @ axis
 
 
-def _log_slopes(given: PartitionPrior, current: PartitionPrior) -> float:
+def _log_jacobians(given: PartitionPrior, current: PartitionPrior) -> float:
     """Return the log Jacobian of transforming the prior's free parameters to the real line."""
     return sum(
-        hyperprior.from_line(hyperprior.to_line(getattr(current, name)))[1]
+        hyperprior.constrain(hyperprior.unconstrain(getattr(current, name)))[1]
         for name, hyperprior in given.hyperpriors.items()
     )
 
@@ -457,15 +457,15 @@ def _optimal_parameters(
         def cost(
             place: float, name: str = name, hyperprior: Any = hyperprior, current: Any = current
         ) -> float:
-            value, log_slope = hyperprior.from_line(place)
-            density = hyperprior.log_density(value) + log_slope
+            value, log_jacobian = hyperprior.constrain(place)
+            density = hyperprior.log_density(value) + log_jacobian
             if sizes is not None:
                 density += replace(current, **{name: value}).log_prob(sizes=sizes)
             return -density
 
-        place = hyperprior.to_line(getattr(current, name))
+        place = hyperprior.unconstrain(getattr(current, name))
         found = minimize_scalar(cost, bounds=(-LIMITS.farthest, LIMITS.farthest), method="bounded")
         if found.fun < cost(place):
             place = float(found.x)
-        current = replace(current, **{name: hyperprior.from_line(place)[0]})
+        current = replace(current, **{name: hyperprior.constrain(place)[0]})
     return current

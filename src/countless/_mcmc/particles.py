@@ -85,8 +85,8 @@ def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray
     for begin in range(len(kept), len(rows), TUNING.rows_between):
         order = np.arange(begin, min(begin + TUNING.rows_between, len(rows)))
         for place, particle in enumerate(particles):
-            particles[place], foretold = _visit(model, particle, rows, order, random)
-            log_weights[place] += foretold - _growth(particle.prior, n_seen, len(order))
+            particles[place], log_predictive = _visit(model, particle, rows, order, random)
+            log_weights[place] += log_predictive - _growth(particle.prior, n_seen, len(order))
         n_seen += len(order)
         weights = np.exp(log_weights - log_weights.max())
         last = order[-1] == len(rows) - 1
@@ -119,7 +119,7 @@ def _visit(
     top = int(sizes.max(initial=0)) + len(order) + 1
     join = np.concatenate([[-np.inf], prior.log_join(np.arange(1, top))])
     opening = prior.log_open(np.arange(len(sizes) + len(order) + 1)) + prior.log_size(np.ones(1))
-    visit, foretold = 0, 0.0
+    visit, log_predictive = 0, 0.0
     while visit < len(order):
         capacity = 2 * len(sizes) + 6
         clusters = model.clusters(capacity, statistics)
@@ -127,11 +127,11 @@ def _visit(
         visit, _, log_sum = sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random, NOTHING
         )
-        statistics, foretold = clusters.statistics, foretold + log_sum
+        statistics, log_predictive = clusters.statistics, log_predictive + log_sum
     coming = labels < 0  # later rows of the batch have no cluster yet
     partition = drop_empty_clusters(np.where(coming, 0, labels), sizes, statistics)
     labels = np.where(coming, labels, partition.labels)
-    return Particle(labels, partition.sizes, partition.statistics, prior, hyper), foretold
+    return Particle(labels, partition.sizes, partition.statistics, prior, hyper), log_predictive
 
 
 def _growth(prior: PartitionPrior, n_seen: int, n_more: int) -> float:

@@ -22,6 +22,7 @@ from countless._labels import check_labels
 from countless._mcmc.draws import collapse, number_alike
 from countless._mcmc.point_estimate import expected_loss, point_estimate
 from countless._memory import state_memory
+from countless._show import Plotted, Records
 from countless.kernels.draws import count_together
 
 # Least number of draws of a chain: each of its halves must have a variance.
@@ -66,7 +67,14 @@ HIGHEST = 2**16
 ROUNDING = 1e-9
 
 
-class Posterior:
+class ClusterCount(NamedTuple):
+    """A number of clusters and its posterior probability."""
+
+    n_clusters: int
+    probability: float
+
+
+class Posterior(Plotted):
     """Posterior draws of a partition and of its parameters, from several chains.
 
     Parameters
@@ -125,6 +133,22 @@ class Posterior:
             f"<Posterior: {n_chains} chains of {n_draws} draws of {n_rows} rows, "
             f"{low} to {high} clusters>"
         )
+
+    _display, _maker = "ClusterCountDisplay", "from_posterior"
+
+    def _describe(self) -> tuple[list[str], Records]:
+        n_chains, n_draws, n_rows = self.labels.shape
+        low, high = self.n_clusters_interval()
+        lines = [
+            f"{low} to {high} clusters with probability 0.95",
+            f"chains: {n_chains}; draws: {n_draws} of {n_rows} rows each",
+        ]
+        r_hat, size = self.diagnostics()["n_clusters"]
+        if np.isfinite(size):
+            lines.append(f"number of clusters: R-hat {r_hat:.2f}, effective sample size {size:.0f}")
+        share = self.n_clusters_distribution()
+        likeliest = np.argsort(-share, kind="stable")[: np.count_nonzero(share)]
+        return lines, Records(ClusterCount(int(k), float(share[k])) for k in likeliest)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -378,7 +402,7 @@ def _check_labels(labels: Any) -> np.ndarray:
             f"labels must have the shape (n_chains, n_draws, n_rows); got {array.shape}"
         )
     if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be whole numbers; got {array.dtype}")
+        raise ValueError(f"labels must be integers; got {array.dtype}")
     low, high, most = int(array.min()), int(array.max()), max(array.shape[2], HIGHEST)
     if low < 0 or high > most:
         raise ValueError(f"labels must be from 0 to {most}; got {low if low < 0 else high}")

@@ -54,7 +54,7 @@ def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> 
             return np.zeros(len(rows), dtype=np.int32)
         if init == "dp-means":
             if np.isnan(rows).any():
-                raise ValueError("init='dp-means' takes no gaps; use init='one'")
+                raise ValueError("init='dp-means' takes no missing values; use init='one'")
             return auto_labels(rows, seed, n_jobs)
         raise ValueError(f"init must be 'one', 'dp-means' or a label for each row; got {init!r}")
     labels = check_labels("init", init)

@@ -134,7 +134,7 @@ def micro_clusters(table: KernelTable, seed: int) -> np.ndarray:
         seeds = np.append(seeds, more)
     items = KernelClusters(table, Prices(0.0), labels)
     for _ in range(PASSES):
-        if not items.settle():
+        if not items.one_pass():
             break
     return items.labels
 

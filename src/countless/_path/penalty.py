@@ -40,6 +40,7 @@ from countless._path.null_reference import (
     null_reference,
 )
 from countless._path.ward import WardTree, ward_tree
+from countless._show import Records, ShownPath
 from countless._threads import one_library_thread
 from countless.divergences import Divergence, get_divergence
 
@@ -154,7 +155,7 @@ class Plateau(NamedTuple):
     score: float  # the evidence for this number of clusters; one cluster has 0
 
 
-class PenaltyPath:
+class PenaltyPath(ShownPath):
     """Clusters, objective and labels at every penalty. Made by `penalty_path`.
 
     Attributes
@@ -269,13 +270,13 @@ class PenaltyPath:
         one = Plateau(1, *self._interval(1), np.inf, np.inf, 0.0)
         ranked = sorted([one, *found], key=lambda plateau: -plateau.score)
         if self._fitted is None:
-            return ranked
+            return Records(ranked)
         k = self._fitted.n_clusters
         chosen = next((plateau for plateau in ranked if plateau.n_clusters == k), None)
         if chosen is None:  # it was no candidate
             low, high = self._interval(k)
             chosen = Plateau(k, low, high, float(np.log(high / low)), np.nan, -np.inf)
-        return [chosen, *(plateau for plateau in ranked if plateau is not chosen)]
+        return Records([chosen, *(plateau for plateau in ranked if plateau is not chosen)])
 
     @property
     def n_clusters(self) -> int:

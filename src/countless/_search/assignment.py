@@ -24,12 +24,11 @@ from countless._search.nearest_centers import (
     assign_block,
     compare,
 )
+from countless._search.pruning import PRUNING
 from countless._search.seeding import find_opening_rows
 from countless.kernels.assign import DECIDED, UNDECIDED, count_before
 from countless.kernels.statistics import add_rows, first_rows, move_rows
 
-# Local passes before neighbour lists are rebuilt: they become stale as centers move.
-PASSES_A_LIST = 4
 SAVED = "kept"  # labels saved before an over-split, to undo it
 
 
@@ -115,7 +114,7 @@ class Assignment:
         fixed_point = self.rows.fixed_point
         local = local and fixed_point.divergence.is_metric
         # Local passes reuse the neighbour lists for a while if the clusters are the same.
-        if not (local and self._bounded is not None and self._list_passes < PASSES_A_LIST):
+        if not (local and self._bounded is not None and self._list_passes < PRUNING.passes_a_list):
             self._lists = None
         return self._find(self._to_means(np.arange(self.n_clusters)), penalty, local=local)
 

@@ -9,21 +9,8 @@ import numpy as np
 
 from countless._data import Backend
 from countless._search.projection import principal_directions, project_points
+from countless._search.pruning import PRUNING
 from countless.kernels.neighbours import list_nearest
-
-# Computing one distance costs about as much as this many entries of a matrix product, so longer
-# lists are no faster.
-PRODUCTS_A_CENTER = 8
-MOST_NEIGHBOURS = 128
-# Lists for exact passes take at most 1 / LISTS_ROOM of the table's memory.
-LISTS_ROOM = 64
-# In more dimensions neighbour lists decide hardly any row.
-FEW_DIMENSIONS = 32
-# Least number of tasks per thread; each allocates its own memory.
-TASKS = 4
-# Length of the lists in a local pass, in all and per dimension: in few dimensions a center has few
-# neighbours.
-LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION = 32, 8
 
 
 class NeighborLists(NamedTuple):
@@ -75,7 +62,9 @@ def list_neighbors(
     # The lists take k^2 products and comparisons, so they pay only where there are many more rows
     # than centers. They pay earlier where bounds are void and all rows would be compared with all
     # centers, unless in high dimensions all centers are about equally distant.
-    blank = bounded is not None and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
+    blank = (
+        bounded is not None and rows.n_features <= PRUNING.list_dimensions and 16 * k <= rows.n_rows
+    )
     worth = local or blank or k * k <= 16 * rows.n_rows
     if not (fixed_point.divergence.is_metric and worth):
         return _unlisted(k, 0.0)
@@ -86,10 +75,12 @@ def list_neighbors(
     seen = (seen if basis is None else project_points(seen, basis)).astype(kind)
     square = np.einsum("ij,ij->i", seen, seen)
     error = float(4 * (fixed_point.n_features + 8) * np.finfo(kind).eps * square.max())
-    room = fixed_point.n_bytes // (LISTS_ROOM * 8 * k)
-    most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
+    room = int(PRUNING.lists_share * fixed_point.n_bytes) // (8 * k)
+    most = max(4, min(PRUNING.most_neighbors, k // PRUNING.centers_a_neighbor, room))
     if local:
-        most = min(LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION * fixed_point.n_features)
+        most = min(
+            PRUNING.local_neighbors, PRUNING.local_neighbors_a_dimension * fixed_point.n_features
+        )
     listed = min(most, k - 1)
     neighbours = np.empty((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
@@ -103,7 +94,7 @@ def list_neighbors(
             known, parent, neighbours, gaps,
         )  # fmt: skip
 
-    span = -(-k // (TASKS * rows.n_threads))
+    span = -(-k // (4 * rows.n_threads))  # tasks of about equal time
     rows.each(work, [(at, min(at + span, k)) for at in range(0, k, span)])
     return NeighborLists(neighbours, gaps, np.zeros(k))
 

@@ -17,6 +17,7 @@ import numpy as np
 from countless._data import Block, FixedPoint
 from countless._search.center_neighbors import NeighborLists
 from countless._search.projection import principal_directions, project_points, with_residual
+from countless._search.pruning import PRUNING
 from countless.kernels.assign import (
     DECIDED,
     UNDECIDED,
@@ -33,12 +34,6 @@ FIELDS = {"labels": (np.int32, 0), **BOUNDS}
 # Temporary marks of rows: the outcome of the assignment, or 1 for the second half of a split.
 MARKS = {"marked": (np.uint8, DECIDED)}
 NO_LIMIT = np.empty(0, dtype=np.int32)
-# In few dimensions computing a distance costs less than letting the bounds become loose.
-CHEAP = 4.0
-# Products of tables below this size (bytes) are computed in one kernel, and larger ones by a call
-# of NumPy for each tile; then the values of a tile in a kernel, and in NumPy.
-SMALL_TABLE = 2**25
-KERNEL_TILE, TILE = 2**13, 2**17
 
 
 class Pass(NamedTuple):
@@ -81,8 +76,8 @@ def find_nearest(block: Block, state, message: Pass) -> tuple[int, int]:
     if fixed_point.divergence.is_metric:
         computed = filter_rows(
             block.form, block.weight, message.form, message.drift, message.others, *message.lists,
-            1 + CHEAP / fixed_point.n_features, message.local, penalty, labels, upper, lower,
-            status,
+            1 + PRUNING.slack / fixed_point.n_features, message.local, penalty, labels, upper,
+            lower, status,
         )  # fmt: skip
     else:
         labels.fill(-1)
@@ -150,10 +145,14 @@ class Products:
         largest = float(np.abs(self.offset).max(initial=0.0))
         self.error = self.rounding * largest, self.rounding * reach
         self.product = None
-        if fixed_point.by_differences and basis is None and fixed_point.n_bytes < SMALL_TABLE:
+        if (
+            fixed_point.by_differences
+            and basis is None
+            and fixed_point.n_bytes < PRUNING.kernel_table
+        ):
             self.product = Product(
                 self.right, self.offset, fixed_point.origin, float(self.unit), self.error,
-                self.rounding, self._tile_rows(KERNEL_TILE),
+                self.rounding, self._tile_rows(PRUNING.kernel_tile),
             )  # fmt: skip
 
     @property
@@ -169,7 +168,7 @@ class Products:
         All tiles share one buffer. Allocating one per tile would cost as much as the product where
         the allocator returns memory to the system at once, as on Dask's workers.
         """
-        step = self._tile_rows(TILE)
+        step = self._tile_rows(PRUNING.tile)
         buffer = None
         if not self.fixed_point.is_sparse:
             buffer = np.empty((min(step, len(ids)), self.n_centers), dtype=self.right.dtype)

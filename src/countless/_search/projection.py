@@ -10,24 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from countless._data import FixedPoint
-
-# Fewer centers than this are compared in all dimensions.
-MANY_CENTERS = 512
-# The share of the centers' variance that may lie outside the span, and the factor by which the
-# projection must reduce the number of dimensions.
-OUTSIDE = 0.02
-FEWER = 3
+from countless._search.pruning import PRUNING
 
 
 def principal_directions(fixed_point: FixedPoint, centers: np.ndarray) -> np.ndarray | None:
     """Return the principal directions of the centers, if few explain nearly all variance."""
-    if len(centers) < max(MANY_CENTERS, 2 * fixed_point.n_features):
+    if len(centers) < max(PRUNING.projected_centers, 2 * fixed_point.n_features):
         return None
     seen = (centers - fixed_point.origin) / fixed_point.unit
     spread, directions = np.linalg.eigh(seen.T @ seen)
-    outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
+    outside = np.cumsum(np.maximum(spread, 0.0)) <= PRUNING.outside_span * spread.sum()
     n_directions = int(np.count_nonzero(~outside))
-    if FEWER * (n_directions + 1) > fixed_point.n_features:
+    if PRUNING.fewer_dimensions * (n_directions + 1) > fixed_point.n_features:
         return None
     return directions[:, -n_directions:]
 

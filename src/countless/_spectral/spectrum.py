@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from countless._path.penalty import Plateau
+from countless._show import Records, ShownPath
 from countless._spectral.eigen import SMALL
 from countless._spectral.embedding import first_unexplained, unexplained
 from countless._spectral.laplacian import Form, indicators
@@ -47,7 +48,7 @@ SLACK = 0.1
 NEARLY = 1.3
 
 
-class SpectrumPath:
+class SpectrumPath(ShownPath):
     """The number of eigenvalues above every penalty, and the selected plateau.
 
     Attributes
@@ -105,7 +106,7 @@ class SpectrumPath:
             k, null = necks.n_clusters, necks.null_depth
             found = [plateau for plateau in found if plateau.n_clusters != k]
             found.insert(0, Plateau(k, *self._ends(k), depth, null, depth - null))
-        self.plateaus = found
+        self.plateaus = Records(found)
         self._rests = rests
 
     def __repr__(self) -> str:

@@ -282,7 +282,7 @@ def _complete_table(X: Any) -> np.ndarray:
     """Return a table of numbers; missing values are an error."""
     columns = [numbers(values, j) for j, values in enumerate(columns_of(X))]
     for j, values in enumerate(columns):
-        refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")
+        refuse(np.isnan(values), values, j, "contains a missing value, which the model refuses")
     return np.stack(columns, axis=1)
 
 

@@ -112,5 +112,5 @@ def _as_category(stretch: np.ndarray) -> np.ndarray:
 def _counts(X: Any) -> np.ndarray:
     columns = [integers(values, j) for j, values in enumerate(columns_of(X))]
     for j, values in enumerate(columns):
-        refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")
+        refuse(np.isnan(values), values, j, "contains a missing value, which the model refuses")
     return np.ascontiguousarray(np.stack(columns, axis=1))

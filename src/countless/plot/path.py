@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from countless._path.penalty import PenaltyPath, Plateau
 from countless.plot.style import CHOSEN, LINE, axes_for
@@ -67,6 +68,24 @@ class PenaltyPathDisplay:
         PenaltyPathDisplay
         """
         return cls(path).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> PenaltyPathDisplay:
+        """Draw the path from which a fitted estimator chose its number of clusters.
+
+        Parameters
+        ----------
+        estimator : estimator
+            With ``path_``.
+        ax : matplotlib Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        PenaltyPathDisplay
+        """
+        check_is_fitted(estimator, "path_")
+        return cls.from_path(estimator.path_, ax=ax)
 
     def plot(self, *, ax: Any = None) -> PenaltyPathDisplay:
         """Draw the path and store the artists."""

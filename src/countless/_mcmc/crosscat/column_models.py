@@ -8,21 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless.kernels.cell_blocks import BLOCK_ROWS, MOST_COUNTS, CellBlocks
-from countless.kernels.crosscat import column_marginals, count_columns, move_columns, move_hypers
+from countless.kernels.crosscat import (
+    HyperTable,
+    column_marginals,
+    count_columns,
+    move_columns,
+    move_hypers,
+)
 from countless.kernels.models_cells import CellClusters
 from countless.kernels.models_cells_marginals import CATEGORY, COUNT
 from countless.models.cells import BoundCells
 from countless.models.protocol import ClusterModel
-
-
-class HyperTable(NamedTuple):
-    """Hyperparameters of all columns and their priors; see `countless.models.hyper`."""
-
-    value: np.ndarray  # (n_hyper,)
-    center: np.ndarray  # (n_hyper,)
-    spread: np.ndarray  # (n_hyper,)
-    inverse_gamma: np.ndarray  # (n_hyper, 2)
-    low: np.ndarray  # (n_hyper,), lower bounds
 
 
 class ColumnSubset(ClusterModel):

@@ -17,6 +17,7 @@ from countless._mcmc.crosscat.chain import Draw
 from countless._mcmc.crosscat.column_models import ColumnSubset
 from countless._mcmc.draws import equal_rows
 from countless._mcmc.posterior import Diagnostic, Posterior
+from countless._show import Records, Shown
 from countless.kernels.crosscat import add_surprises
 from countless.models.cells import BoundCells
 from countless.priors import PartitionPrior
@@ -188,7 +189,14 @@ class TableView(NamedTuple):
     n_clusters: int
 
 
-class CrossCatPosterior:
+class ViewCount(NamedTuple):
+    """A number of views and its posterior probability."""
+
+    n_views: int
+    probability: float
+
+
+class CrossCatPosterior(Shown):
     """Posterior draws of CrossCat from several chains.
 
     Parameters
@@ -219,6 +227,19 @@ class CrossCatPosterior:
         self.views, self.n_views = self._columns.labels, self._columns.n_clusters
         self.log_joint, self.alpha = self._columns.log_joint, self._columns.alpha
         self.row_labels = [[draw.labels for draw in chain] for chain in draws]
+
+    def __repr__(self) -> str:
+        n_chains, n_draws, n_columns = self.views.shape
+        low, high = int(self.n_views.min()), int(self.n_views.max())
+        return (
+            f"<CrossCatPosterior: {n_chains} chains of {n_draws} draws of {n_columns} columns, "
+            f"{low} to {high} views>"
+        )
+
+    def _describe(self) -> tuple[list[str], Records]:
+        share = self._columns.n_clusters_distribution()
+        likeliest = np.argsort(-share, kind="stable")[: np.count_nonzero(share)]
+        return [repr(self)], Records(ViewCount(int(k), float(share[k])) for k in likeliest)
 
     def every(self) -> list[Draw]:
         """Return the draws of all chains as one list."""

@@ -35,7 +35,9 @@ class PredictiveState(NamedTuple):
     draws: list[DrawMixtures]  # posterior draws
     together: np.ndarray  # (n_columns, n_columns), dependence probabilities
 
-    def filled(self, cells: np.ndarray, j: int, gaps: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def filled(
+        self, cells: np.ndarray, j: int, missing: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
         """Return column j with its missing values replaced by values in the kernels' encoding."""
         block = self.model.block_of(j)
         if block.levels is not None:
@@ -46,9 +48,9 @@ class PredictiveState(NamedTuple):
             known = values + self.model.origin[j]
         if self.truth_values[j]:
             known = known.astype(bool).astype(object)
-        filled = np.empty(len(gaps), dtype=known.dtype)
-        filled[~gaps] = cells[~gaps]
-        filled[gaps] = known
+        filled = np.empty(len(missing), dtype=known.dtype)
+        filled[~missing] = cells[~missing]
+        filled[missing] = known
         return filled
 
 

@@ -120,12 +120,12 @@ class Queries(DensityMixin, ClusterMixin, Sampled):
         X = self._given if fitted else X
         table = self._table if fitted else read_table(self, X, reset=False)
         rows = self._rows if fitted else self._predictive.model.rows(table)
-        gaps = np.isnan(rows)
+        missing = np.isnan(rows)
         uncertainty = np.full(rows.shape, np.nan)
         columns = list(table.cells)
-        for j, prediction in predict_cells(draws, rows, gaps, fitted=fitted).items():
-            uncertainty[gaps[:, j], j] = prediction.uncertainty
-            columns[j] = self._predictive.filled(table.cells[j], j, gaps[:, j], prediction.value)
+        for j, prediction in predict_cells(draws, rows, missing, fitted=fitted).items():
+            uncertainty[missing[:, j], j] = prediction.uncertainty
+            columns[j] = self._predictive.filled(table.cells[j], j, missing[:, j], prediction.value)
         return Imputation(like(X, table.columns, columns), uncertainty)
 
     def sample(self, n_samples=1, given=None, random_state=None):
@@ -145,7 +145,7 @@ class Queries(DensityMixin, ClusterMixin, Sampled):
         """
         draws = self._mixtures()
         if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
+            raise ValueError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
         row = self._predictive.model.rows(one_row(self.column_names_, given or {}))
         drawn = draw_rows(draws, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
