@@ -24,6 +24,7 @@ FLOORS = (
         "_data",
         "_errors",
         "_files",
+        "_formats",
         "_labels",
         "_memory",
         "_npy",
