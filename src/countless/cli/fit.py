@@ -131,8 +131,6 @@ def fit(data: str, **options: Any) -> None:
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
     """
-    from .._data.write import check_free, check_free_file
-
     arguments = as_given(data=data, **options)
     given = options_given(arguments)
     method = METHODS[options["method"] or usual_method(given)]
@@ -141,6 +139,9 @@ def fit(data: str, **options: Any) -> None:
     parameters = method_parameters(method, arguments)
     choices = data_choices(data, options)
     choices.reading.check()
+
+    from .._data.write import check_free, check_free_file
+
     out = options["out"] or named_after(data, "-clusters")
     check_free(out, FILES, options["force"])
     if options["plot"]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless._path.penalty import PenaltyPath, Plateau
+from countless._path.path import Plateau
+from countless._path.penalty import PenaltyPath
 from countless.plot.style import CHOSEN, LINE, axes_for
 from countless.plot.style import PALE as RIVAL
 
