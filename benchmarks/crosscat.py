@@ -32,7 +32,7 @@ N_HIDDEN, MOST_ROWS, N_NOISE = 300, 1_500, 50
 FOUND = 0.95
 
 
-def planted(n_rows, n_columns, n_views, n_groups=5, gaps=0.05, seed=0):
+def planted(n_rows, n_columns, n_views, n_groups=5, missing=0.05, seed=0):
     """Return a mixed table with planted views, the kinds of its columns, and their views."""
     random = np.random.default_rng(seed)
     view_of = np.sort(np.arange(n_columns) % n_views)
@@ -51,7 +51,7 @@ def planted(n_rows, n_columns, n_views, n_groups=5, gaps=0.05, seed=0):
             cells[:, j] = random.poisson(random.gamma(1.0, 5.0, n_groups)[z])
         else:
             cells[:, j] = random.random(n_rows) < random.beta(0.5, 0.5, n_groups)[z]
-    cells[random.random(cells.shape) < gaps] = np.nan
+    cells[random.random(cells.shape) < missing] = np.nan
     return cells, kinds, view_of
 
 

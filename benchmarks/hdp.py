@@ -203,7 +203,7 @@ def mean_nmi(problem: Problem, labels: np.ndarray) -> float:
     found = np.unique(labels, return_inverse=True)[1]
     shape = [values.max() + 1 for values in (problem.groups, problem.truth, found)]
     share = np.zeros(shape)
-    np.add.at(share, (problem.groups, problem.truth, found), 1.0)
+    np.add.concentrations(share, (problem.groups, problem.truth, found), 1.0)
     share /= share.sum(axis=(1, 2), keepdims=True)
     both, classes, clusters = entr(share), entr(share.sum(axis=2)), entr(share.sum(axis=1))
     apart = classes.sum(axis=1) + clusters.sum(axis=1)
@@ -232,7 +232,7 @@ def told_centers(problem: Problem) -> np.ndarray:
     labels = density.argmax(axis=2)
     groups = np.arange(n_groups)
     counts = np.zeros((n_groups, n_centers))
-    np.add.at(counts, (groups[:, None], labels), 1.0)
+    np.add.concentrations(counts, (groups[:, None], labels), 1.0)
     draws = []
     for sweep in range(5 * n_draws):
         for place in range(labels.shape[1]):  # a row of every data set at once

@@ -30,10 +30,11 @@ from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
 from countless import DPMixture
-from countless._mcmc.collapsed import collapsed_sweep
 from countless._mcmc.draws import collapse
-from countless._mcmc.gibbs import SETTLING, PartitionChain
+from countless._mcmc.gibbs import collapsed_sweep
+from countless._mcmc.partition_chain import PartitionChain
 from countless._mcmc.posterior import Posterior
+from countless._mcmc.split_merge import TUNING
 from countless.models import Gaussian
 from countless.priors import DirichletProcess, FiniteDirichlet, Gamma
 from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure
@@ -93,8 +94,8 @@ def chain_at(data: Planted) -> PartitionChain:
     model = Gaussian().bind(data.X)
     rows, random = model.rows(data.X), np.random.default_rng(0)
     prior = DirichletProcess(Gamma())
-    chain = PartitionChain(model, prior, rows, data.truth, random, n_forgotten=SETTLING)
-    for _ in range(SETTLING):
+    chain = PartitionChain(model, prior, rows, data.truth, random, n_burn_in=TUNING.warm_up_sweeps)
+    for _ in range(TUNING.warm_up_sweeps):
         chain.sweep()
     return chain
 

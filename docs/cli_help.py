@@ -11,9 +11,9 @@ INTRODUCTION = """\
 # Command line
 
 ```console
-$ countless fit penguins.csv --gaps drop --exclude class
+$ countless fit penguins.csv --missing drop --exclude class
 $ countless predict penguins-clusters/model.zip new.csv --out new-labels.csv
-$ countless path penguins.csv --gaps drop --plot path.png
+$ countless path penguins.csv --missing drop --plot path.png
 ```
 
 `fit` reads a table, reports the type and the preprocessing of each column, and prints the number of

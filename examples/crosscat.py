@@ -14,14 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from countless import CrossCat
 
 
-def glue(seed=0, gaps=0.05):
-    """Return 150 irises beside 150 wines with some gaps, and the names of the columns."""
+def glue(seed=0, missing=0.05):
+    """Return 150 irises beside 150 wines with some missing values, and the names of the columns."""
     random = np.random.default_rng(seed)
     iris, wine = load_iris(), load_wine()
     flowers = iris.data[random.permutation(150)]
     wines = wine.data[random.permutation(178)[:150]]
     table = np.hstack([flowers, wines])
-    table[random.random(table.shape) < gaps] = np.nan
+    table[random.random(table.shape) < missing] = np.nan
     return table, [*iris.feature_names, *wine.feature_names]
 
 

@@ -14,7 +14,7 @@ SHORT = ("--method", "bicluster", "--sweeps", "20", "--chains", "2", "--out", "o
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """Write three kinds of rows in three kinds of columns, with a gap and a name for each row."""
+    """Write three kinds of rows in three kinds of columns, with a missing value, and row names."""
     monkeypatch.chdir(tmp_path)
     cells = np.kron([[1, 0, 1], [0, 1, 1], [1, 1, 0]], np.ones((5, 4), dtype=int)).astype(str)
     cells[2, 3] = ""

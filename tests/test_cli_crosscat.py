@@ -14,7 +14,7 @@ SHORT = ("--sweeps", "30", "--chains", "2")
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """Write a table of two views with gaps, a name for each row, and a constant column."""
+    """Write a table of two views with missing values, row names, and a constant column."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     a, b = random.integers(2, size=(2, 150))
@@ -67,7 +67,7 @@ def test_relate_as_json(table):
     )
 
 
-def test_impute_fills_gaps_and_leaves_the_rest(table):
+def test_impute_fills_missing_values_and_leaves_the_rest(table):
     path, a, _ = table
     done = run("impute", path, *SHORT, "--cells", "cells.csv")
     assert done.exit_code == 0, done.output
@@ -114,9 +114,9 @@ def test_fit_writes_the_labels_of_each_view(table):
     header, *again = read("again.csv")
     assert header == ["who", "label"]
     assert np.mean(np.array([line[1] for line in again]) == first) > 0.95
-    refused = run("predict", model, path, "--gaps", "drop")
+    refused = run("predict", model, path, "--missing", "drop")
     assert refused.exit_code == 2
-    assert "takes gaps as they are" in refused.stderr
+    assert "takes missing values as they are" in refused.stderr
     with open(path) as whole, open("narrow.csv", "w") as narrow:
         narrow.writelines(line.split(",")[0] + "\n" for line in whole)
     refused = run("predict", model, "narrow.csv")

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from countless.cli import main
-from countless.cli.registry import METHODS
+from countless.cli.methods import METHODS
 
 
 @pytest.fixture
 def animals(tmp_path, monkeypatch):
-    """Write two kinds of animals with a gap in every third row."""
+    """Write two kinds of animals with a missing value in every third row."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     random = np.random.default_rng(0)
@@ -40,13 +40,13 @@ def run(*arguments, code=0):
 
 
 @pytest.mark.parametrize("method", ["diana", "linkage", "kernel-dp-means", "agglomerative"])
-def test_mixed_tables_with_gaps_are_clustered(animals, tmp_path, method):
+def test_mixed_tables_with_missing_values_are_clustered(animals, tmp_path, method):
     extra = ["--set", "n_clusters=2"] if method == "agglomerative" else []
     result = run(
         "fit", animals, "--method", method, "--metric", "mixed", "--compare", "kind", *extra
     )
-    assert "difference over range; gaps left out" in result.stdout
-    assert "equal or not; gaps left out" in result.stdout
+    assert "difference over range; missing values left out" in result.stdout
+    assert "equal or not; missing values left out" in result.stdout
     assert "adjusted Rand 1.00" in result.stdout
     with (tmp_path / "animals-clusters" / "labels.csv").open() as file:
         labels = [line["label"] for line in csv.DictReader(file)]
@@ -68,7 +68,7 @@ def test_other_metrics_compare_the_prepared_columns(animals):
         "mst",
         "--metric",
         "cityblock",
-        "--gaps",
+        "--missing",
         "drop",
         "--exclude",
         "kind",
@@ -96,7 +96,7 @@ def test_what_cannot_be_compared_is_refused(animals, tmp_path, arguments, messag
 
 def test_rows_without_a_known_cell_in_common_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "gaps.csv"
+    path = tmp_path / "missing.csv"
     path.write_text("a,b\n1,\n,2\n3,4\n5,6\n")
     result = run("fit", path, "--method", "diana", "--metric", "mixed", code=2)
     assert "row 1 and row 2 have no known column in common" in result.output

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from countless._data.part import Limits
 from countless._data.sources import open_source
 from countless.cli import main
 from countless.serialize.model_file import load_model
@@ -41,9 +42,8 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Read few rows at a time, so that a table of some hundred rows comes in blocks."""
-    monkeypatch.setattr("countless._data.sources.BATCH_ROWS", 64)
-    monkeypatch.setattr("countless._data.sources.PART_VALUES", 400)
-    monkeypatch.setattr("countless.cli.out_of_core.BATCH_ROWS", 50)
+    monkeypatch.setattr("countless._data.part.LIMITS", Limits(rows=64, part_values=400))
+    monkeypatch.setattr("countless.cli.out_of_core.LIMITS", Limits(rows=50))
 
 
 def rows(n=501, seed=3):
@@ -132,19 +132,21 @@ def test_columns_are_chosen_weighted_named_and_left_out(run, tmp_path):
     assert "=row" in shown  # the typical rows are named
 
 
-def test_rows_with_gaps_can_be_left_out(run, tmp_path):
+def test_rows_with_missing_values_can_be_left_out(run, tmp_path):
     X = rows()
     X[[3, 130, 131], [0, 1, 2]] = np.nan
     X[192:256] = np.nan  # a whole batch
     pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), tmp_path / "t.parquet")
     refused = run("fit", "t.parquet", "--out-of-core", code=2).stderr
-    assert "column 'length' has 65 gaps, the first in row 4" in refused
-    assert "say --gaps drop" in refused
-    assert "impute" in run("fit", "t.parquet", "--out-of-core", "--gaps", "impute", code=2).stderr
+    assert "column 'length' has 65 missing values, the first in row 4" in refused
+    assert "say --missing drop" in refused
+    assert (
+        "impute" in run("fit", "t.parquet", "--out-of-core", "--missing", "impute", code=2).stderr
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
-    shown = run("fit", "t.parquet", "--out-of-core", "--gaps", "drop", "--out", "far").stdout
-    assert "left out: 67 rows with gaps; used: 434" in shown
-    run("fit", "t.parquet", "--gaps", "drop", "--out", "near")
+    shown = run("fit", "t.parquet", "--out-of-core", "--missing", "drop", "--out", "far").stdout
+    assert "left out: 67 rows with missing values; used: 434" in shown
+    run("fit", "t.parquet", "--missing", "drop", "--out", "near")
     near, far = tmp_path / "near" / "labels.csv", tmp_path / "far" / "labels.csv"
     assert far.read_text() == near.read_text()
     predicted = run("predict", "far/model.zip", "t.parquet", "--out-of-core").stdout
@@ -170,7 +172,7 @@ def test_path_and_predict_out_of_core(run, tmp_path):
         far = json.loads(run("path", name, "--out-of-core", "--json").stdout)
         assert far["n_clusters"] == near["n_clusters"] == 4
         assert far["breakpoints"] == pytest.approx(near["breakpoints"])
-        assert far["input"]["home"] == "disk"
+        assert far["input"]["backend"] == "disk"
     run("fit", "t.parquet", "--out", "o")
     expected = (tmp_path / "o" / "labels.csv").read_text()
     for name in ("t.parquet", "parts", "t.csv"):
@@ -202,15 +204,18 @@ def test_predict_out_of_core_prepares_categories_and_names_bad_rows(run, tmp_pat
     ("arguments", "message"),
     [
         (["t.parquet"], "2 columns of text ('kind', 'colour') cannot be used"),
-        (["t.parquet", "--columns", "x", "--categorical", "kind"], "--categorical needs the whole"),
+        (
+            ["t.parquet", "--columns", "x", "--categorical", "kind"],
+            "--categorical cannot be combined",
+        ),
         (["t.parquet", "--exclude", "kind,colour", "--columns", "when"], "'when' is other"),
-        (["t.parquet", "--columns", "x", "--compare", "kind"], "--compare needs the whole table"),
-        (["t.parquet", "--columns", "x", "--group", "kind"], "works with dp-means, not with hdp"),
+        (["t.parquet", "--columns", "x", "--compare", "kind"], "--compare cannot be combined with"),
+        (["t.parquet", "--columns", "x", "--group", "kind"], "it needs the whole table in memory"),
         (["t.parquet", "--columns", "x", "--method", "k-means"], "works with dp-means, not with k"),
         (["t.parquet", "--columns", "big"], "column 'big', row 73 is infinite"),
         (["t.parquet", "--columns", "x", "--weight", "signed"], "row 88 is -1"),
         (["t.parquet", "--columns", "nope"], "no column 'nope'"),
-        (["no.parquet"], "cannot read no.parquet: there is no such file"),
+        (["no.parquet"], "cannot read no.parquet: No such file"),
         (["empty"], "empty holds no Parquet file"),
         (["other"], "b.parquet has other columns than a.parquet"),
         (["broken.npy"], "ends before row"),
@@ -265,7 +270,7 @@ def test_dask_gives_the_same_files(run, tmp_path):
             assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
             record, clusters = result_of(dask)
             assert clusters == result_of(disk)[1]
-            assert record["input"]["home"] == f"Dask at {cluster.scheduler_address}"
+            assert record["input"]["backend"] == f"Dask at {cluster.scheduler_address}"
         found = json.loads(
             run("path", "parts", "--dask", cluster.scheduler_address, "--json").stdout
         )
@@ -367,12 +372,12 @@ def test_a_local_cluster_of_processes(run, tmp_path):
     run("fit", "parts", "--out-of-core", "--out", "disk", *FEW_STEPS)
     dask, disk = tmp_path / "dask", tmp_path / "disk"
     assert (dask / "labels.csv").read_bytes() == (disk / "labels.csv").read_bytes()
-    assert result_of(dask)[0]["input"]["home"] == "Dask with 2 local workers"
+    assert result_of(dask)[0]["input"]["backend"] == "Dask with 2 local workers"
 
 
 def test_wide_rows_are_read_fewer_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("countless._data.sources.BATCH_VALUES", 90)
-    monkeypatch.setattr("countless._data.sources.BATCH_BYTES", 500)
+    limits = Limits(rows=64, part_values=400, values=90, text_bytes=500)
+    monkeypatch.setattr("countless._data.part.LIMITS", limits)
     write_tables(tmp_path)
     for name, most in (("t.npy", 30), ("t.parquet", 30), ("t.csv", 9)):
         sizes = [table.n_rows for _, table in open_source(str(tmp_path / name)).tables()]

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from countless._data.read import TextStyle
-from countless._data.sources import text_tables
+from countless._data.part import Limits
+from countless._data.text_format import text_tables
+from countless._formats import FORMATS, TextStyle
 from countless.cli import main
 from countless.cli.progress import passes_left
 from countless.serialize.model_file import load_model
@@ -111,9 +112,9 @@ def test_categories_ids_and_weights_in_a_stream(stream, tmp_path):
     assert found[401][1] == found[1][1]
 
 
-def test_gaps_are_left_out_of_a_stream(stream, tmp_path):
+def test_missing_values_are_left_out_of_a_stream(stream, tmp_path):
     text = "x,y,kind\n" + lines(0, 300) + ",1,a\n" * 150 + lines(300, 400)
-    stream(text, "--block-rows", 150, "--columns", "x,y", "--gaps", "drop")
+    stream(text, "--block-rows", 150, "--columns", "x,y", "--missing", "drop")
     found = labels_of(tmp_path / "o")
     assert [line[1] for line in found[301:451]] == [""] * 150
     assert all(line[1] for line in found[1:301] + found[451:])
@@ -134,10 +135,10 @@ def test_a_bad_row_ends_the_stream_and_keeps_what_came_before(stream, tmp_path):
         ("", [], "standard input is empty"),
         ("x,y\n", [], "no rows, only a line of column names"),
         ("x,y\n1,2\n3\n", [], "row 2 has 1 cell, expected 2"),
-        ("x\n" + "1\n2\n" * 9, ["--method", "k-means"], "k-means takes no stream"),
-        ("x\n" + "1\n2\n" * 9, ["--compare", "x"], "--compare needs all rows at once"),
-        ("x\n" + "1\n2\n" * 9, ["--plot"], "--plot needs all rows at once"),
-        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--stream cannot be had with --out-of-core"),
+        ("x\n" + "1\n2\n" * 9, ["--method", "k-means"], "--stream works with dp-means"),
+        ("x\n" + "1\n2\n" * 9, ["--compare", "x"], "--compare cannot be combined with"),
+        ("x\n" + "1\n2\n" * 9, ["--plot"], "--plot cannot be combined with --stream"),
+        ("x\n" + "1\n2\n" * 9, ["--out-of-core"], "--out-of-core cannot be combined with --stream"),
         ("x\n" + "1\n2\n" * 9, ["--format", "npy"], "--stream reads CSV or TSV"),
     ],
 )
@@ -206,15 +207,15 @@ def test_records_are_cut_where_they_end_however_the_pieces_fall():
     for size in range(1, len(text) + 1):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
         found = []
-        for at, table in text_tables(pieces, "t", "csv", TextStyle(), 2, {"b"}):
+        for at, table in text_tables(pieces, "t", FORMATS["csv"], TextStyle(), 2, {"b"}):
             assert at == len(found)
             found += zip(table.numbers("a").tolist(), table.words("b").words(), strict=True)
         assert found == whole
 
 
 def test_a_line_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr("countless._data.sources.LONGEST_RECORD", 1000)
-    tables = text_tables([b"a\n", *[b"x" * 400] * 9], "t", "csv", TextStyle(), 2)
+    monkeypatch.setattr("countless._data.part.LIMITS", Limits(record_bytes=1000))
+    tables = text_tables([b"a\n", *[b"x" * 400] * 9], "t", FORMATS["csv"], TextStyle(), 2)
     with pytest.raises(ValueError, match="line 2 does not end"):
         list(tables)
 

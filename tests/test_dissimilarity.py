@@ -1,4 +1,4 @@
-"""Dissimilarities against SciPy and plain loops, from arrays and frames, with gaps and weights."""
+"""Dissimilarities against SciPy and plain loops, with missing values and weights."""
 
 import numpy as np
 import pandas as pd

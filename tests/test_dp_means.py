@@ -54,10 +54,10 @@ def test_transform_is_the_distance_and_predict_its_smallest():
     sparse = model.transform(sp.csr_matrix(X))
     np.testing.assert_allclose(sparse, distance, atol=1e-6)
     assert model.get_feature_names_out().tolist() == [f"dpmeans{c}" for c in range(4)]
-    frame = model.set_output(transform="pandas").transform(
+    fixed_point = model.set_output(transform="pandas").transform(
         pd.DataFrame(X, columns=["a", "b"]).values
     )
-    assert list(frame.columns) == [f"dpmeans{c}" for c in range(4)]
+    assert list(fixed_point.columns) == [f"dpmeans{c}" for c in range(4)]
 
 
 @pytest.mark.parametrize("name", ["kl", "itakura-saito", "logistic", "cosine"])

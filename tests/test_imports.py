@@ -6,9 +6,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 import countless
+from countless._registry import ESTIMATORS
 
 PACKAGE = Path(countless.__file__).parent
 
@@ -20,11 +24,14 @@ FLOORS = (
         "_data",
         "_errors",
         "_files",
+        "_formats",
         "_labels",
         "_memory",
         "_npy",
         "_numbers",
         "_parameters",
+        "_registry",
+        "_show",
         "_threads",
         "datasets",
         "dissimilarity",
@@ -33,25 +40,11 @@ FLOORS = (
         "models",
         "priors",
     },
-    # Other engines use the function dp_means.
-    {"_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree", "dp_means"},
-    {
-        "affinity_propagation",
-        "baselines",
-        "bhc",
-        "biclustering",
-        "crosscat",
-        "divisive",
-        "dp_mixture",
-        "graph_dp_means",
-        "hdp_means",
-        "hdp_mixture",
-        "kernel_dp_means",
-        "kernel_hdp_means",
-        "spectral_dp_means",
-        "stability",
-    },
-    {"_auto", "auto"},
+    {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
+    # The public estimators but those that choose or change others.
+    {entry.module.split(".")[1] for entry in ESTIMATORS.values()} - {"auto"}
+    | {"_kernel_estimator", "baselines", "stability"},
+    {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )
@@ -74,12 +67,26 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def for_types_only(tree: ast.Module) -> set[ast.AST]:
+    """Return the imports under ``if TYPE_CHECKING``, which do not run."""
+    blocks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    return {inner for block in blocks for inner in ast.walk(block)}
+
+
 @cache
-def imported(path: Path) -> list[str]:
+def imported(path: Path, *, when_run: bool = False) -> list[str]:
     """Return the dotted names a module imports anywhere in its text, relative ones resolved."""
     package = ["countless", *path.relative_to(PACKAGE).parent.parts]
     names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = for_types_only(tree) if when_run else set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -135,6 +142,45 @@ def test_private_scikit_learn_names_stay_in_compat(path):
         if name.startswith("sklearn.") and any(word.startswith("_") for word in name.split("."))
     ]
     assert not private, f"{name_of(path)} imports {private}: put it into _compat.py"
+
+
+def modules():
+    """Return the modules of the package by name, and what each imports when it runs."""
+    paths = {
+        ".".join(["countless", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(
+            ".__init__"
+        ): path
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+    return {
+        module: {
+            name if name in paths else name.rpartition(".")[0]
+            for name in imported(path, when_run=True)
+        }
+        & (set(paths) - {module})
+        for module, path in paths.items()
+    }
+
+
+def cycles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Return the modules that import each other, directly or through others."""
+    n_modules, order = len(imports), sorted(imports)
+    place = {module: i for i, module in enumerate(order)}
+    edges = [(place[a], place[b]) for a in order for b in imports[a]]
+    a, b = zip(*edges, strict=True)
+    graph = coo_array((np.ones(len(edges)), (a, b)), shape=(n_modules, n_modules))
+    _, label = connected_components(graph, connection="strong")
+    groups = [[order[i] for i in np.flatnonzero(label == each)] for each in np.unique(label)]
+    return [group for group in groups if len(group) > 1]
+
+
+def test_no_module_imports_itself_through_others():
+    assert cycles(modules()) == []
+
+
+def test_the_check_of_cycles_can_fail():
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert cycles(imports) == [["b", "c"]]
 
 
 def test_import_is_light():

@@ -3,85 +3,45 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from countless._registry import PUBLIC
+
 if TYPE_CHECKING:
-    from countless._path.penalty import farthest_first_penalty, penalty_path
-    from countless._tree.gap import cut_gap
-    from countless.affinity_propagation import AffinityPropagation
-    from countless.auto import AutoClustering
-    from countless.bhc import BayesianHierarchicalClustering
-    from countless.biclustering import DPBiclustering
-    from countless.crosscat import CrossCat
-    from countless.divisive import DivisiveClustering, LinkageClustering
-    from countless.dp_means import DPMeans
-    from countless.dp_mixture import DPMixture
-    from countless.graph_dp_means import GraphDPMeans
-    from countless.hdp_means import HDPMeans, hdp_penalties
-    from countless.hdp_mixture import HDPMixture
-    from countless.kernel_dp_means import KernelDPMeans
-    from countless.kernel_hdp_means import KernelHDPMeans
-    from countless.serialize.model_file import load_model, save_model
-    from countless.spectral_dp_means import SpectralDPMeans
-    from countless.stability import bootstrap
+    from countless._path.penalty import farthest_first_penalty as farthest_first_penalty
+    from countless._path.penalty import penalty_path as penalty_path
+    from countless._report.page import report as report
+    from countless._tree.gap import cut_gap as cut_gap
+    from countless.affinity_propagation import AffinityPropagation as AffinityPropagation
+    from countless.auto import AutoClustering as AutoClustering
+    from countless.bhc import BayesianHierarchicalClustering as BayesianHierarchicalClustering
+    from countless.biclustering import DPBiclustering as DPBiclustering
+    from countless.crosscat import CrossCat as CrossCat
+    from countless.divisive import DivisiveClustering as DivisiveClustering
+    from countless.divisive import LinkageClustering as LinkageClustering
+    from countless.dp_means import DPMeans as DPMeans
+    from countless.dp_mixture import DPMixture as DPMixture
+    from countless.edited_clustering import EditedClustering as EditedClustering
+    from countless.edited_clustering import apply_edits as apply_edits
+    from countless.graph_dp_means import GraphDPMeans as GraphDPMeans
+    from countless.hdp_means import HDPMeans as HDPMeans
+    from countless.hdp_means import hdp_penalties as hdp_penalties
+    from countless.hdp_mixture import HDPMixture as HDPMixture
+    from countless.kernel_dp_means import KernelDPMeans as KernelDPMeans
+    from countless.kernel_hdp_means import KernelHDPMeans as KernelHDPMeans
+    from countless.serialize.model_file import load_model as load_model
+    from countless.serialize.model_file import save_model as save_model
+    from countless.spectral_dp_means import SpectralDPMeans as SpectralDPMeans
+    from countless.stability import bootstrap as bootstrap
 
 __version__ = "0.1.0.dev0"
 
-__all__ = [
-    "AffinityPropagation",
-    "AutoClustering",
-    "BayesianHierarchicalClustering",
-    "CrossCat",
-    "DPBiclustering",
-    "DPMeans",
-    "DPMixture",
-    "DivisiveClustering",
-    "GraphDPMeans",
-    "HDPMeans",
-    "HDPMixture",
-    "KernelDPMeans",
-    "KernelHDPMeans",
-    "LinkageClustering",
-    "SpectralDPMeans",
-    "__version__",
-    "bootstrap",
-    "cut_gap",
-    "farthest_first_penalty",
-    "hdp_penalties",
-    "load_model",
-    "penalty_path",
-    "save_model",
-]
-
-# The module of each public name, which is imported when the name is first used.
-_MODULE = {
-    "AutoClustering": "countless.auto",
-    "CrossCat": "countless.crosscat",
-    "AffinityPropagation": "countless.affinity_propagation",
-    "BayesianHierarchicalClustering": "countless.bhc",
-    "DPBiclustering": "countless.biclustering",
-    "DPMeans": "countless.dp_means",
-    "DPMixture": "countless.dp_mixture",
-    "DivisiveClustering": "countless.divisive",
-    "GraphDPMeans": "countless.graph_dp_means",
-    "HDPMeans": "countless.hdp_means",
-    "HDPMixture": "countless.hdp_mixture",
-    "KernelDPMeans": "countless.kernel_dp_means",
-    "KernelHDPMeans": "countless.kernel_hdp_means",
-    "LinkageClustering": "countless.divisive",
-    "SpectralDPMeans": "countless.spectral_dp_means",
-    "bootstrap": "countless.stability",
-    "cut_gap": "countless._tree.gap",
-    "farthest_first_penalty": "countless._path.penalty",
-    "hdp_penalties": "countless.hdp_means",
-    "load_model": "countless.serialize.model_file",
-    "penalty_path": "countless._path.penalty",
-    "save_model": "countless.serialize.model_file",
-}
+__all__ = ["__version__", *PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
+    """Import a public name when it is first used."""
+    if name not in PUBLIC:
         raise AttributeError(f"module 'countless' has no attribute {name!r}")
-    value = getattr(import_module(_MODULE[name]), name)
+    value = getattr(import_module(PUBLIC[name]), name)
     globals()[name] = value
     return value
 

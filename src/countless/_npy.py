@@ -47,7 +47,7 @@ def read_npy(file: io.BufferedIOBase, kinds: str = "fiub") -> np.ndarray:
     >>> read_npy(file)
     array([0., 1., 2.])
     """
-    header = _read_header(file)
+    header = read_header(file)
     if header.dtype.kind not in kinds or header.dtype.fields is not None:
         raise ValueError(f"holds {header.dtype}, not plain numbers")
     start = file.tell()
@@ -63,7 +63,8 @@ def read_npy(file: io.BufferedIOBase, kinds: str = "fiub") -> np.ndarray:
     return array.astype(header.dtype.newbyteorder("="), copy=False)
 
 
-def _read_header(file: io.BufferedIOBase) -> Header:
+def read_header(file: io.BufferedIOBase) -> Header:
+    """Read the header of an array; raise a ValueError if it is not readable."""
     readers = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
     try:
         version = npy_format.read_magic(file)

@@ -22,9 +22,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
-from countless._data.checks import without_repeats
+from countless._data.open import without_repeats
 from countless._exemplar.clustering import Problem, improve, worth
-from countless._exemplar.local_search import part_alike
+from countless._exemplar.local_search import exemplars_of_equal_rows
 from countless._exemplar.max_product import Found, Snapshot, max_product, snapshots
 from countless._exemplar.preference import (
     base_density,
@@ -105,7 +105,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     init : {'one', 'singletons'}, default='one'
         The clusters that 'icm' starts from.
     random_state : int, RandomState instance or None, default=None
-        Breaks ties between similarities, and seeds the null reference of 'auto'.
+        Breaks ties between similarities.
     n_jobs : int, default=None
         Threads, as in scikit-learn; the result does not depend on them.
 
@@ -214,7 +214,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:
             edges = self._make_edges(X, each)
-            self.preference_ = self._resolve_preference(X, edges, seed, each)
+            self.preference_ = self._resolve_preference(X, edges, each)
             prepare(edges, self.preference_, seed, each)
             weights = weights_of(check_prior(self.prior), len(edges.own))
             problem = Problem(edges, weights, each)
@@ -374,10 +374,10 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             return sparse_edges(X)
         return full_edges(X.T.copy(order="C"))
 
-    def _resolve_preference(self, X, edges: Edges, seed: int, each: Each) -> Any:
+    def _resolve_preference(self, X, edges: Edges, each: Each) -> Any:
         """Return one preference for all rows, or one for each."""
         if is_auto(self.preference):
-            self.path_, preference = preference_path(edges, seed, each)
+            self.path_, preference = preference_path(edges, each)
             return preference
         if self.preference is not None:
             return check_preference(self.preference, len(edges.own))
@@ -388,7 +388,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _solve(self, problem: Problem, on_pass: OnPass) -> Found:
         damping = self._first_damping(problem)
         if problem.all_alike:
-            return Found(part_alike(problem), 1, True, damping)
+            return Found(exemplars_of_equal_rows(problem), 1, True, damping)
         if self.solver == "icm":
             start = np.zeros(problem.n) if self.init == "one" else np.arange(problem.n)
             return Found(*improve(problem, start, self.max_iter, on_pass), damping)

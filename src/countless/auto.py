@@ -31,6 +31,7 @@ from countless._auto.tables import MixedTable, is_graph, mixed_table
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._numbers import validate_numbers
 from countless._parameters import is_number
+from countless._show import Records
 from countless._threads import count_threads
 from countless.dp_means import DPMeans
 from countless.graph_dp_means import GraphDPMeans
@@ -268,7 +269,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.labels_, self.n_clusters_ = model.labels_, model.n_clusters_
         self.n_features_in_ = model.n_features_in_
         self.n_iter_, self.converged_ = model.n_iter_, model.converged_
-        self.candidates_ = [Candidate("graph", model.n_clusters_, None, 1.0, 0.0, "")]
+        self.candidates_ = Records([Candidate("graph", model.n_clusters_, None, 1.0, 0.0, "")])
         self.confidence_ = float(model.path_.confidence)
         self.reason_ = "Clusters of a graph: few links between them."
         return self
@@ -287,7 +288,7 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         # A user's estimator may lack these attributes.
         self.n_iter_ = getattr(estimator, "n_iter_", 1)
         self.converged_ = bool(getattr(estimator, "converged_", True))
-        self.candidates_, self.confidence_ = outcome.candidates, outcome.confidence
+        self.candidates_, self.confidence_ = Records(outcome.candidates), outcome.confidence
         self.candidate_labels_, self.compared_rows_ = outcome.labels, outcome.places
         self.reason_ = _reason(outcome)
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
-from countless._mcmc.table import check_enough_rows, check_table, tag_table
+from countless._mcmc.sampled import check_table, tag_table
 from countless._parameters import check_counts, check_flags, is_number
 from countless._threads import count_threads, one_library_thread
 from countless._tree.bhc_learn import Fit, fit_tree
@@ -34,8 +34,8 @@ from countless._tree.bhc_leaves import (
 from countless._tree.bhc_predict import NodeMixture, log_densities, node_mixture, probabilities
 from countless._tree.bhc_tree import SHARES, cut, heights
 from countless._tree.dendrogram import linkage_matrix, merge_order
-from countless.models.named import as_model
 from countless.models.protocol import BoundModel, Model
+from countless.models.registry import as_model
 from countless.models.saved import pack_model
 
 
@@ -180,7 +180,7 @@ class BayesianHierarchicalClustering(
         """
         model = self._check_parameters()
         table = check_table(self, X, model, reset=True)
-        check_enough_rows(model, table)
+        model.check_shape(*table.shape)
         bound = model.bind(table)
         with one_library_thread(), report_passes(self, X) as on_pass:
             leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)
@@ -216,7 +216,7 @@ class BayesianHierarchicalClustering(
             not isinstance(self.n_leaves, Integral) or self.n_leaves < 2
         ):
             raise ValueError(
-                f"n_leaves must be None or a whole number of at least 2; got {self.n_leaves!r}"
+                f"n_leaves must be None or an integer of at least 2; got {self.n_leaves!r}"
             )
         if not is_number(self.alpha) or not self.alpha > 0:
             raise ValueError(f"alpha must be a positive number; got {self.alpha!r}")

@@ -15,9 +15,8 @@ from sklearn.base import BiclusterMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import report_passes, with_callbacks
-from countless._mcmc.bicluster.bundle import Bundle
 from countless._mcmc.bicluster.cells import Cells, CellStatistics, bind, choose_model, read_cells
-from countless._mcmc.bicluster.chain import BiclusterChain, BiclusterDraw
+from countless._mcmc.bicluster.chain import BiclusterChain, BiclusterDraw, Bundle
 from countless._mcmc.chains import Schedule, run_chains
 from countless._mcmc.sampled import Sampled, as_prior, posterior_of
 from countless.models import BoundModel

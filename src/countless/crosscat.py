@@ -15,20 +15,18 @@ import numpy as np
 
 from countless._compat import report_passes, with_callbacks
 from countless._mcmc.chains import Schedule, run_chains
-from countless._mcmc.crosscat import predictive
 from countless._mcmc.crosscat.chain import CrossCatChain, Draw
-from countless._mcmc.crosscat.posterior import CrossCatPosterior
-from countless._mcmc.crosscat.queries import Asked
-from countless._mcmc.crosscat.saved import Answers
+from countless._mcmc.crosscat.posterior import CrossCatPosterior, mixtures_of_views
+from countless._mcmc.crosscat.predictive_state import PredictiveState
+from countless._mcmc.crosscat.queries import Queries
 from countless._mcmc.crosscat.table import column_places, holds_truth_values, read_table
 from countless._mcmc.sampled import as_prior, schedule_of
-from countless.kernels.models_cells_marginals import NUMBER
 from countless.models import Columns
 from countless.models.rounding import spread_rounding
 from countless.priors.hyper import as_generator
 
 
-class CrossCat(Asked):
+class CrossCat(Queries):
     """Partition the columns of a table into views, and the rows within each view.
 
     Columns may be numbers, categories, counts and booleans. Missing values are integrated out.
@@ -141,7 +139,7 @@ class CrossCat(Asked):
         self.column_names_ = self._table.columns
         self._model = Columns(self.models).bind(self._table)
         random = as_generator(self.random_state)
-        numbers = np.flatnonzero(self._model.kind == NUMBER)
+        numbers = self._model.own_variance_columns()
         self._rows = spread_rounding(self._model.rows(self._table), numbers, random)
         row_prior = as_prior("row_prior", self.row_prior)
         column_prior = as_prior("column_prior", self.column_prior)
@@ -189,11 +187,11 @@ class CrossCat(Asked):
         best = max(self.posterior_.every(), key=lambda draw: draw.log_joint)
         prior = best.priors[np.bincount(best.view_of[columns]).argmax()]
         view = (columns, self.labels_, prior)
-        self._answers = Answers(
+        self._predictive = PredictiveState(
             self._model,
             self.column_names_,
             np.array([holds_truth_values(cells) for cells in self._table.cells]),
-            predictive.table_of(self._model, self._rows, best.hyper, [view]),
+            mixtures_of_views(self._model, self._rows, best.hyper, [view]),
             [],
             self.posterior_.dependence(),
         )

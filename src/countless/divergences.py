@@ -20,6 +20,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 # Centers are kept this far inside the domain, so that a row outside a center's support has a large
@@ -27,14 +28,36 @@ from scipy.special import xlogy
 TINY = 1e-12
 
 
+class MergeCosts(ABC):
+    """The costs of merging pairs of clusters, updated as clusters are merged."""
+
+    matrix: np.ndarray  # (m, m)
+
+    @abstractmethod
+    def join(self, a: int, b: int, alive: int) -> np.ndarray:
+        """Merge b into a; return the new costs of a with the first ``alive`` clusters."""
+
+    @abstractmethod
+    def move(self, origin: int, place: int) -> None:
+        """Move a cluster to another place."""
+
+
 class Divergence(ABC):
     """A divergence between rows and centers, by the functions of the module's docstring."""
 
     name: ClassVar[str]
-    # True if sqrt(divergence) satisfies the triangle inequality, so that bounds are valid.
+    # True if it is a squared Euclidean distance of prepared rows, up to the scale: its root
+    # satisfies the triangle inequality, so that bounds are valid.
     is_metric: ClassVar[bool] = False
     # The squared Euclidean distance used internally, divided by this divergence.
     scale: ClassVar[float] = 1.0
+    # True if adding the same vector to rows and centers changes nothing: rows may be centred, and
+    # their columns scaled beforehand.
+    is_shift_invariant: ClassVar[bool] = False
+    # True if `prepare` scales rows to unit length: data without clusters are then directions.
+    is_directional: ClassVar[bool] = False
+    # True if merging costs W_a W_b / (W_a + W_b) times the divergence of the means.
+    has_ward_costs: ClassVar[bool] = False
     domain: ClassVar[str] = "any number"
     # True for scale-invariant divergences: small values must not be lost in sums with large ones.
     by_ratio: ClassVar[bool] = False
@@ -42,6 +65,10 @@ class Divergence(ABC):
     def outside_domain(self, values: np.ndarray) -> np.ndarray:
         """Mark the values outside the domain of the divergence."""
         return np.zeros(values.shape, dtype=bool)
+
+    def margin(self, center: np.ndarray) -> np.ndarray:
+        """Return the distance of each value of a center from the edge of the domain."""
+        return np.full(center.shape, np.inf)
 
     def prepare(self, X):
         """Return the rows in the form that is clustered (unchanged, except for the cosine)."""
@@ -62,6 +89,15 @@ class Divergence(ABC):
     @abstractmethod
     def energy(self, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
         """Return each cluster's part of the objective, without the terms of single rows."""
+
+    def distances(self, X, centers: np.ndarray) -> np.ndarray:
+        """Return the divergence of each row from each center."""
+        slope, offset = self.slope_offset(centers)
+        return np.maximum(self.row_cost(X)[:, None] + offset - X @ slope.T, 0.0)
+
+    def merge_costs(self, weight: np.ndarray, total: np.ndarray) -> MergeCosts:
+        """Return the costs of merging clusters in pairs, given their weights and sums."""
+        return _EnergyCosts(weight, total, self)
 
     def check(self, X, first_row: int = 0) -> None:
         """Raise a ValueError that names the first row and column outside the domain.
@@ -93,6 +129,8 @@ class SquaredEuclidean(Divergence):
 
     name = "sqeuclidean"
     is_metric = True
+    is_shift_invariant = True
+    has_ward_costs = True
 
     def check(self, X, first_row=0):
         """Accept every number."""
@@ -106,12 +144,20 @@ class SquaredEuclidean(Divergence):
     def energy(self, weight, total):
         return -np.einsum("ij,ij->i", total, total) / weight
 
+    def distances(self, X, centers):
+        """Return the Euclidean distances, as `sklearn.cluster.KMeans.transform` does."""
+        return np.sqrt(super().distances(X, centers)) if sp.issparse(X) else cdist(X, centers)
+
+    def merge_costs(self, weight, total):
+        return _WardCosts(weight, total)
+
 
 class Cosine(Divergence):
     """``1 - cos(x, c)``: half the squared Euclidean distance of unit rows from unit centers."""
 
     name = "cosine"
     is_metric = True
+    is_directional = True
     scale = 2.0
     domain = "rows that are not all zero"
 
@@ -147,6 +193,9 @@ class Cosine(Divergence):
     def energy(self, weight, total):
         return -np.linalg.norm(total, axis=1)
 
+    def merge_costs(self, weight, total):
+        return _CosineCosts(total)
+
 
 class KullbackLeibler(Divergence):
     """``sum x log(x / c) - x + c``: counts and proportions."""
@@ -156,6 +205,9 @@ class KullbackLeibler(Divergence):
 
     def outside_domain(self, values):
         return values < 0
+
+    def margin(self, center):
+        return center
 
     def row_cost(self, X):
         return _row_sums(X, lambda x: xlogy(x, x) - x)
@@ -184,6 +236,9 @@ class ItakuraSaito(Divergence):
     def outside_domain(self, values):
         return values <= 0
 
+    def margin(self, center):
+        return center
+
     def row_cost(self, X):
         return -_row_sums(X, np.log)
 
@@ -203,6 +258,9 @@ class Logistic(Divergence):
     def outside_domain(self, values):
         return (values < 0) | (values > 1)
 
+    def margin(self, center):
+        return np.minimum(center, 1 - center)
+
     def row_cost(self, X):
         return _row_sums(X, lambda x: xlogy(x, x) + xlogy(1 - x, 1 - x))
 
@@ -216,6 +274,81 @@ class Logistic(Divergence):
     def energy(self, weight, total):
         mean = self.means(weight, total)
         return -weight * (xlogy(mean, mean) + xlogy(1 - mean, 1 - mean)).sum(axis=1)
+
+
+class _WardCosts(MergeCosts):
+    """Ward's costs, updated by the Lance-Williams recurrence."""
+
+    def __init__(self, weight, total):
+        self.weight = weight.astype(np.float64)
+        means = total / weight[:, None]
+        share = self.weight[:, None] * self.weight / (self.weight[:, None] + self.weight)
+        self.matrix = share * cdist(means, means, "sqeuclidean")
+
+    def join(self, a, b, alive):
+        weight = self.weight[:alive]
+        heavier_a, heavier_b = weight + weight[a], weight + weight[b]
+        row = heavier_a * self.matrix[a, :alive] + heavier_b * self.matrix[b, :alive]
+        row -= weight * self.matrix[a, b]
+        row /= heavier_a + weight[b]
+        weight[a] += weight[b]
+        return row
+
+    def move(self, origin, place):
+        self.weight[place] = self.weight[origin]
+
+
+class _CosineCosts(MergeCosts):
+    """Merge costs from the inner products of sums, which are additive like the sums."""
+
+    def __init__(self, total):
+        self.product = total @ total.T
+        square = np.diag(self.product)
+        joint = square[:, None] + square + 2 * self.product
+        self.length = np.sqrt(square)
+        self.matrix = self.length[:, None] + self.length - np.sqrt(np.maximum(joint, 0.0))
+
+    def join(self, a, b, alive):
+        product = self.product
+        product[a, :alive] += product[b, :alive]
+        product[:alive, a] += product[:alive, b]
+        square = product[a, a]
+        self.length[a] = np.sqrt(square)
+        length = self.length[:alive]
+        joint = square + length**2 + 2 * product[a, :alive]
+        return length + length[a] - np.sqrt(np.maximum(joint, 0.0))
+
+    def move(self, origin, place):
+        self.product[place] = self.product[origin]
+        self.product[:, place] = self.product[:, origin]
+        self.length[place] = self.length[origin]
+
+
+class _EnergyCosts(MergeCosts):
+    """Merge costs from the energies of weights and sums."""
+
+    def __init__(self, weight, total, divergence):
+        self.divergence = divergence
+        self.weight = weight.astype(np.float64)
+        self.total = total.astype(np.float64)
+        self.energy = divergence.energy(self.weight, self.total)
+        self.matrix = np.stack([self._row(item, len(weight)) for item in range(len(weight))])
+
+    def _row(self, item, alive):
+        joint = self.divergence.energy(
+            self.weight[:alive] + self.weight[item], self.total[:alive] + self.total[item]
+        )
+        return joint - self.energy[:alive] - self.energy[item]
+
+    def join(self, a, b, alive):
+        self.weight[a] += self.weight[b]
+        self.total[a] += self.total[b]
+        self.energy[a] = self.divergence.energy(self.weight[[a]], self.total[[a]])[0]
+        return self._row(a, alive)
+
+    def move(self, origin, place):
+        for values in (self.weight, self.total, self.energy):
+            values[place] = values[origin]
 
 
 def _blocks(X: np.ndarray):
@@ -278,3 +411,14 @@ def get_divergence(name: str) -> Divergence:
         known = ", ".join(repr(known) for known in DIVERGENCES)
         raise ValueError(f"divergence must be one of {known}; got {name!r}")
     return DIVERGENCES[name]
+
+
+def allows_scaling(name: str) -> bool:
+    """Return whether columns may be centred and scaled beforehand; False for unknown names.
+
+    Examples
+    --------
+    >>> allows_scaling("sqeuclidean"), allows_scaling("kl")
+    (True, False)
+    """
+    return name in DIVERGENCES and DIVERGENCES[name].is_shift_invariant

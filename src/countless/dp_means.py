@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -30,122 +28,36 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import (
     CallbackSupportMixin,
-    OnPass,
-    ignore_pass,
     report_passes,
     with_callbacks,
 )
-from countless._data import Block, Rows
-from countless._data.checks import open_checked
+from countless._data import Backend, Block
+from countless._data.open import open_checked
 from countless._data.stored import find_table
 from countless._labels import look_up
 from countless._numbers import validate_numbers
 from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
-from countless._path.farthest import farthest_distance
-from countless._path.micro import assign_to, sample_places
-from countless._path.penalty import Fitted, path_of
-from countless._search.algorithm1 import Clustering, algorithm1, one_pass
-from countless._search.assignment import Nearest
-from countless._search.checkpoint import (
-    NO_CHECKPOINT,
-    Checkpoint,
-    CheckpointFile,
-    NoCheckpoint,
-    open_checkpoint,
+from countless._path.micro import assign_to
+from countless._search.algorithm1 import Clustering
+from countless._search.checkpoint import CheckpointFile, open_checkpoint
+from countless._search.dp_means import (
+    Resolved,
+    best_of_runs,
+    default_tol,
+    draw_seed,
+    path_with,
+    resolve_penalty,
 )
-from countless._search.refine import refine as refine_clusters
 from countless._search.stream import Stream, resume_stream, start_stream, update_stream
 from countless.divergences import get_divergence
 
 ORDERS = ("given", "random", "farthest")
-# Up to this many rows and cells the local search runs until no move lowers the objective (tol = 0);
-# above, it stops at this tolerance.
-SMALL_ROWS, SMALL_CELLS = 10_000, 2_000_000
-LARGE_TABLE_TOL = 1e-3
 
 
-def dp_means(
-    rows: Rows,
-    penalty: float,
-    *,
-    order: str = "given",
-    refine: bool = True,
-    start: Any = None,
-    keep: bool = False,
-    tol: float = 0.0,
-    max_iter: int = 300,
-    seed: int = 0,
-    on_pass: OnPass = ignore_pass,
-    checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
-) -> Clustering:
-    """Cluster rows by DP-means.
-
-    Parameters
-    ----------
-    rows : Rows
-    penalty : float
-        The penalty of one cluster.
-    order : {'given', 'random', 'farthest'}
-        The order in which rows may open clusters.
-    refine : bool
-        False is Algorithm 1. True is local search from its first pass, or from the clusters of
-        ``start``.
-    start : array of int, optional
-        Initial labels of the rows, when refining.
-    keep : bool
-        Keep the number of clusters of ``start``: k-means only, no cluster is opened.
-    tol, max_iter : float, int
-        Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
-    seed : int
-        Seed of a random order.
-    on_pass : callable
-        Called with the objective and the number of clusters after each pass.
-    checkpoint : Checkpoint
-        From which the run is resumed, and to which it is saved.
-    """
-    nearest = Nearest(rows)
-    settings: dict[str, Any] = {
-        "max_iter": max_iter,
-        "on_pass": on_pass,
-        "checkpoint": checkpoint,
-    }
-    if not refine:
-        return algorithm1(nearest, penalty, order=order, seed=seed, **settings)
-
-    def first_clusters(nearest: Nearest) -> None:
-        if start is None:
-            one_pass(nearest, penalty, order, seed)
-        else:
-            nearest.start_from(start)
-
-    if keep:
-        return algorithm1(
-            nearest, penalty, order=order, seed=seed, start=first_clusters, **settings
-        )
-    return refine_clusters(nearest, penalty, tol=tol, start=first_clusters, **settings)
-
-
-def around_random_rows(rows: Rows, n_clusters: int, seed: int) -> Any:
-    """Return labels by the nearest of ``n_clusters`` rows drawn at random."""
-    nearest = assign_to(rows, rows.points(sample_places(rows, n_clusters, seed)))
-    nearest.drop_empty()
-    return nearest.labels
-
-
-def _seed(random: np.random.RandomState) -> int:
-    return int(random.randint(2**31 - 1))
-
-
-def transform_block(block: Block, held, message) -> np.ndarray:
+def transform_block(block: Block, state, message) -> np.ndarray:
     """Return the distances of the rows of a block from each center."""
     divergence, centers = message
-    X = block.values
-    if divergence.name == "sqeuclidean" and not sp.issparse(X):
-        return cdist(X, centers)
-    slope, offset = divergence.slope_offset(centers)
-    values = divergence.row_cost(X)[:, None] + offset - X @ slope.T
-    values = np.maximum(values, 0.0)
-    return np.sqrt(values) if divergence.name == "sqeuclidean" else values
+    return divergence.distances(block.values, centers)
 
 
 class DPMeans(
@@ -302,24 +214,29 @@ class DPMeans(
         self.__dict__.pop("path_", None)  # another fit's
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
-            penalty, start = self._resolve_penalty(rows, random, refine=self.refine)
-            tol = self._tolerance(rows)
-            run = {
-                "penalty": penalty,
-                "divergence": self.divergence,
-                "order": self.order,
-                "refine": bool(self.refine),
-                "tol": tol,
-                "n_clusters": self.n_clusters,
-            }
-            if self.order == "random" and not self.refine:
-                run["random_state"] = self.random_state
+            resolved = resolve_penalty(
+                rows, self.penalty, n_clusters=self.n_clusters, refine=self.refine
+            )
+            tol = self.tol
+            if tol is None:
+                tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
+            run = self._run_settings(resolved.penalty, tol)
             with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
-                settings = {"tol": tol, "on_pass": on_pass, "checkpoint": checkpoint}
-                found = self._best_run(rows, penalty, start, random, settings)
-                self._store(found, penalty)
+                found = best_of_runs(
+                    rows,
+                    resolved.penalty,
+                    [draw_seed(random) for _ in range(self.n_init)],
+                    start=resolved.start,
+                    order=self.order,
+                    refine=bool(self.refine),
+                    keep=self.n_clusters is not None,
+                    tol=float(tol),
+                    max_iter=self.max_iter,
+                    on_pass=on_pass,
+                    checkpoint=checkpoint,
+                )
+                self._store(found, resolved)
                 checkpoint.remove()
-        self._agree_with_path()
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -354,20 +271,23 @@ class DPMeans(
             self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
         return self
 
-    def _take_in(self, rows: Rows, first: bool, random) -> None:
+    def _take_in(self, rows: Backend, first: bool, random) -> None:
         """Cluster the summary of the stream together with a batch."""
         stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
             seen = stream.items.weight.sum()
-            penalty = self.penalty_ * (seen + rows.frame.total_weight) / seen
+            penalty = self.penalty_ * (seen + rows.fixed_point.total_weight) / seen
         else:
-            penalty = self._resolve_penalty(rows, random, refine=True)[0]
-            if isinstance(self.penalty, str) and not len(self.path_.breakpoints):
-                raise ValueError(
-                    "penalty='auto' cannot be found on a first batch whose rows are all equal; "
-                    "give a larger batch or a number"
-                )
-        self._stream, clusters = update_stream(stream, rows, penalty, seed=_seed(random))
+            resolved = resolve_penalty(rows, self.penalty, n_clusters=self.n_clusters)
+            penalty = resolved.penalty
+            if resolved.path is not None:
+                self.path_ = resolved.path
+                if not len(self.path_.breakpoints):
+                    raise ValueError(
+                        "penalty='auto' cannot be found on a first batch whose rows are all equal; "
+                        "give a larger batch or a number"
+                    )
+        self._stream, clusters = update_stream(stream, rows, penalty, seed=draw_seed(random))
         self.penalty_ = penalty
         self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
         self.n_clusters_ = len(self.cluster_ids_)
@@ -399,7 +319,7 @@ class DPMeans(
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, sample_weight, reset=False) as rows:
             summary = assign_to(rows, self.cluster_centers_).summary
-            return -rows.frame.objective(summary, self.penalty_, self.cluster_centers_)
+            return -rows.fixed_point.objective(summary, self.penalty_, self.cluster_centers_)
 
     def _check_parameters(self) -> None:
         check_penalties(self, "penalty")
@@ -430,7 +350,7 @@ class DPMeans(
                 )
 
     @contextmanager
-    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Rows]:
+    def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Backend]:
         """Validate the rows and open them."""
         table = find_table(X)
         in_memory = table is None
@@ -442,66 +362,43 @@ class DPMeans(
                 validate_data(self, rows.points(np.zeros(1, dtype=int)), reset=reset)
             yield rows
 
-    def _resolve_penalty(self, rows: Rows, random, *, refine: bool):
-        """Return the penalty and, if it was chosen from the path, the initial labels."""
-        if not isinstance(self.penalty, str):
-            return float(self.penalty), None
-        self.path_ = path_of(rows)
-        if self.n_clusters is not None:
-            return self.path_.clusters_at(self.n_clusters)
-        if refine:
-            return self.path_.penalty, self.path_.labels_at(self.path_.penalty)
-        return farthest_distance(rows, self.path_.n_clusters), None
+    def _run_settings(self, penalty: float, tol: float) -> dict[str, Any]:
+        """Return the parameters that a checkpoint must have been made with."""
+        run = {
+            "penalty": penalty,
+            "divergence": self.divergence,
+            "order": self.order,
+            "refine": bool(self.refine),
+            "tol": float(tol),
+            "n_clusters": self.n_clusters,
+        }
+        if self.order == "random" and not self.refine:
+            run["random_state"] = self.random_state
+        return run
 
-    def _agree_with_path(self) -> None:
-        """Add the fitted clustering to the path if their numbers of clusters differ."""
-        if not is_auto(self.penalty) or not self.refine or self.n_clusters is not None:
-            return
-        if self.n_clusters_ != self.path_.n_clusters:
-            cost = self.objective_ - self.penalty_ * self.n_clusters_
-            fitted = Fitted(self.n_clusters_, self.penalty_, cost, self.labels_)
-            self.path_ = self.path_.with_fit(fitted)
-
-    def _tolerance(self, rows: Rows) -> float:
-        if self.tol is not None:
-            return float(self.tol)
-        n_rows = rows.frame.n_counted
-        small = n_rows <= SMALL_ROWS and n_rows * rows.n_features <= SMALL_CELLS
-        return 0.0 if small else LARGE_TABLE_TOL
-
-    def _best_run(self, rows: Rows, penalty: float, start, random, settings: dict) -> Clustering:
-        """Return the best of ``n_init`` runs."""
-        settings = {**settings, "refine": self.refine, "max_iter": self.max_iter}
-        settings["keep"] = self.n_clusters is not None
-        best = dp_means(
-            rows, penalty, order=self.order, start=start, seed=_seed(random), **settings
-        )
-        for _ in range(self.n_init - 1):
-            seed = _seed(random)
-            if self.refine:
-                start = around_random_rows(rows, best.nearest.n_clusters, seed)
-            run = dp_means(rows, penalty, order="random", start=start, seed=seed, **settings)
-            best = min(best, run, key=lambda found: found.objective)
-        return best
-
-    def _store(self, found: Clustering, penalty: float) -> None:
+    def _store(self, found: Clustering, resolved: Resolved) -> None:
         """Set the fitted attributes, with clusters numbered by first appearance."""
-        nearest, frame = found.nearest, found.nearest.rows.frame
-        nearest.forget_all_but_labels()
-        nearest.number_by_appearance()
-        self.labels_ = nearest.labels
-        self.cluster_centers_ = nearest.centers
-        self.n_clusters_ = nearest.n_clusters
+        penalty = resolved.penalty
+        assignment, fixed_point = found.assignment, found.assignment.rows.fixed_point
+        assignment.forget_all_but_labels()
+        assignment.number_by_appearance()
+        self.labels_ = assignment.labels
+        self.cluster_centers_ = assignment.centers
+        self.n_clusters_ = assignment.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
-        self.cluster_weights_, total = frame.use_up(nearest.summary)
+        self.cluster_weights_, total = fixed_point.table_sums(assignment.summary)
         self.penalty_ = penalty
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        self.share_computed_ = nearest.n_computed / nearest.n_possible
+        self.share_computed_ = assignment.n_computed / assignment.n_possible
         within = found.objective - penalty * self.n_clusters_
         self._stream = resume_stream(self.cluster_weights_, total, within)
+        if resolved.path is not None:
+            self.path_ = resolved.path
+            if self.refine and self.n_clusters is None:
+                self.path_ = path_with(self.path_, found, penalty, self.labels_)
         if not found.converged:
             warnings.warn(
                 f"DPMeans stopped at max_iter={self.max_iter} passes before it had converged; "

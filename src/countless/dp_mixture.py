@@ -17,16 +17,22 @@ from countless._compat import OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._mcmc.chains import Schedule, run_chains
 from countless._mcmc.draws import equal_rows
-from countless._mcmc.gibbs import SWEEPS, Draw, PartitionChain, parameters_of
 from countless._mcmc.map_search import most_probable_partition
-from countless._mcmc.particles import N_PARTICLES, Particle, Stream, start_stream, update_stream
+from countless._mcmc.particles import TUNING, Particle, Stream, start_stream, update_stream
+from countless._mcmc.partition_chain import SWEEPS, Draw, PartitionChain, parameters_of
 from countless._mcmc.posterior import Posterior
 from countless._mcmc.predictive import Mixture, draw_rows, log_densities, mixture_of, probabilities
-from countless._mcmc.sampled import SampledMixture, as_prior, averaged, chains_agree, posterior_of
-from countless._mcmc.start import first_labels
-from countless._mcmc.table import check_enough_rows, check_table
+from countless._mcmc.sampled import (
+    SampledMixture,
+    as_prior,
+    averaged,
+    chains_agree,
+    check_table,
+    first_labels,
+    posterior_of,
+)
 from countless.models import BoundModel
-from countless.models.named import as_model
+from countless.models.registry import as_model
 from countless.priors import PartitionPrior
 from countless.priors.hyper import as_generator
 
@@ -189,7 +195,7 @@ class DPMixture(SampledMixture):
         schedule = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
-        check_enough_rows(model, table)
+        model.check_shape(*table.shape)
         bound = model.bind(table)
         given = bound.rows(table)
         rows = bound.spread(given)
@@ -313,7 +319,7 @@ class DPMixture(SampledMixture):
                 sampler=self.sampler,
                 split_merge=bool(self.split_merge),
                 sample_hyper=bool(self.sample_hyper),
-                n_forgotten=schedule.n_forgotten,
+                n_burn_in=schedule.least_burn_in,
             )
             for generator in random.spawn(self.n_chains)
         ]
@@ -362,7 +368,7 @@ class DPMixture(SampledMixture):
         self._store_mixtures(
             bound.with_hyper(best.hyper), [_mixture(one) for one in (estimate, *particles)]
         )
-        particles = [particles[i % len(particles)] for i in range(N_PARTICLES)]
+        particles = [particles[i % len(particles)] for i in range(TUNING.n_particles)]
         self._stream = Stream(
             self.model_, self._given_prior(), rows[:0], particles, len(rows), random
         )

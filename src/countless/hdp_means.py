@@ -26,11 +26,13 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
-from countless._data.stored import FlatFile, as_flat_file, find_table, scratch_folder
+from countless._data.flat import FlatFile
+from countless._data.stored import as_flat_file, find_table, scratch_folder
 from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers
 from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
 from countless._path.penalty import path_of
+from countless._search.dp_means import default_tol, dp_means
 from countless._search.groups.algorithm2 import SharedClustering, algorithm2
 from countless._search.groups.choice import assign_groups
 from countless._search.groups.groups import Groups, check_groups, number_inside
@@ -38,12 +40,6 @@ from countless._search.groups.penalties import HDPPenalties, hdp_penalties
 from countless._search.groups.refine import refine
 from countless._search.groups.rows import open_grouped
 from countless._search.groups.start import first_labels
-from countless.dp_means import dp_means
-
-# Up to this many rows the local search runs until no move lowers the objective (tol = 0); above, it
-# stops at this tolerance.
-SMALL_ROWS = 10_000
-LARGE_TABLE_TOL = 1e-3
 
 __all__ = ["HDPMeans", "HDPPenalties", "hdp_penalties"]
 
@@ -247,7 +243,7 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             groups = check_groups(groups, table.shape[0])
             tol = self.tol
             if tol is None:
-                tol = 0.0 if table.shape[0] <= SMALL_ROWS else LARGE_TABLE_TOL
+                tol = default_tol(table.shape[0])
             found, penalties = hdp_means(
                 table,
                 groups,

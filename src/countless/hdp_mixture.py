@@ -16,17 +16,28 @@ from sklearn.utils.validation import check_is_fitted
 from countless._compat import OnPass, report_passes, with_callbacks
 from countless._mcmc.chains import Schedule, run_chains
 from countless._mcmc.draws import equal_rows
-from countless._mcmc.hdp.chain import SharedChain, SharedDraw, concentrations_of
-from countless._mcmc.hdp.predict import by_group, log_chances, mean_shares, shared_mixture, shares
-from countless._mcmc.hdp.state import PriorSpec, Seating, count_cells, seating_of
+from countless._mcmc.hdp.chain import HDPChain, HDPDraw, concentrations_of
+from countless._mcmc.hdp.predictive import (
+    by_group,
+    log_weights_of_clusters,
+    mean_shares,
+    shared_mixture,
+    shares,
+)
+from countless._mcmc.hdp.state import HDPState, PriorSpec, count_cells, state_of
 from countless._mcmc.predictive import Mixture, draw_rows, log_densities, normalised
-from countless._mcmc.sampled import SampledMixture, averaged, chains_agree, posterior_of
-from countless._mcmc.start import first_labels
-from countless._mcmc.table import check_enough_rows, check_table
+from countless._mcmc.sampled import (
+    SampledMixture,
+    averaged,
+    chains_agree,
+    check_table,
+    first_labels,
+    posterior_of,
+)
 from countless._search.groups.groups import Groups, check_groups, number_inside
 from countless.hdp_means import HDPMeans
 from countless.models import BoundModel
-from countless.models.named import as_model
+from countless.models.registry import as_model
 from countless.priors import Gamma
 from countless.priors.hyper import as_generator, check_positive
 
@@ -180,7 +191,7 @@ class HDPMixture(SampledMixture):
         schedule, given_prior = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
-        check_enough_rows(model, table)
+        model.check_shape(*table.shape)
         bound = model.bind(table)
         given = bound.rows(table)
         rows = bound.spread(given)
@@ -219,8 +230,10 @@ class HDPMixture(SampledMixture):
         shows rows that may not be. ``groups`` as for `predict`.
         """
         rows, place = self._rows(X, groups)
-        chances = by_group(log_chances, self.model_, rows, place, self._mixtures()[:1])
-        return normalised(chances)
+        log_weights = by_group(
+            log_weights_of_clusters, self.model_, rows, place, self._mixtures()[:1]
+        )
+        return normalised(log_weights)
 
     def score_samples(self, X, groups=None):
         """Return the log of the posterior predictive density of each row of X.
@@ -273,7 +286,7 @@ class HDPMixture(SampledMixture):
                 f"init must be 'one', 'hdp-means' or a label for each row; got {self.init!r}"
             )
         if np.isnan(rows).any():
-            raise ValueError("init='hdp-means' takes no gaps; use init='one'")
+            raise ValueError("init='hdp-means' takes no missing values; use init='one'")
         hard = HDPMeans(random_state=seed, n_jobs=self.n_jobs)
         return hard.fit(rows, groups=groups.number).labels_
 
@@ -286,11 +299,11 @@ class HDPMixture(SampledMixture):
         schedule: Schedule,
         random: np.random.Generator,
         on_pass: OnPass,
-    ) -> list[list[SharedDraw]]:
+    ) -> list[list[HDPDraw]]:
         """Run the chains."""
         labels = self._first_labels(rows, groups, int(random.integers(2**31)))
         chains = [
-            SharedChain(
+            HDPChain(
                 bound,
                 given_prior,
                 rows,
@@ -314,7 +327,7 @@ class HDPMixture(SampledMixture):
         rows: np.ndarray,
         same: np.ndarray,
         groups: Groups,
-        draws: list[list[SharedDraw]],
+        draws: list[list[HDPDraw]],
         random: np.random.Generator,
     ) -> None:
         """Set the fitted attributes from the draws."""
@@ -323,20 +336,20 @@ class HDPMixture(SampledMixture):
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         model = bound.with_hyper(best.hyper)
-        seating = seating_of(model, rows, groups.number, self.labels_, groups.n_groups)
-        share = mean_shares(seating, given_prior, best.at, random)
-        estimate = shared_mixture(seating.statistics, share, best.hyper)
+        state = state_of(model, rows, groups.number, self.labels_, groups.n_groups)
+        share = mean_shares(state, given_prior, best.concentrations, random)
+        estimate = shared_mixture(state.statistics, share, best.hyper)
         drawn = [_mixture(model, rows, groups, draw) for draw in averaged(every)]
         self._store_mixtures(model, [estimate, *drawn])
         self.group_weights_, self.weights_ = share[:-1, :-1], share[-1, :-1]
-        self._store_groups(groups, seating)
+        self._store_groups(groups, state)
         self._judge_chains()
 
-    def _store_groups(self, groups: Groups, seating: Seating) -> None:
+    def _store_groups(self, groups: Groups, state: HDPState) -> None:
         """Set the attributes that say which data set uses which clusters of ``labels_``."""
-        self.n_clusters_ = seating.n_clusters
+        self.n_clusters_ = state.n_clusters
         self.groups_ = groups.names
-        self.group_clusters_ = seating.counts > 0
+        self.group_clusters_ = state.counts > 0
         cell = groups.number.astype(np.int64) * self.n_clusters_ + self.labels_
         self.local_labels_, self.n_local_clusters_ = number_inside(groups.number, cell)
 
@@ -357,8 +370,10 @@ class HDPMixture(SampledMixture):
         return np.array(known)[given.number]
 
 
-def _mixture(model: BoundModel, rows: np.ndarray, groups: Groups, draw: SharedDraw) -> Mixture:
+def _mixture(model: BoundModel, rows: np.ndarray, groups: Groups, draw: HDPDraw) -> Mixture:
     """Return a draw's predictive mixtures of one more row of each group."""
     counts = count_cells(groups.number, draw.labels, groups.n_groups)
     statistics = model.statistics(rows, draw.labels, counts.shape[1])
-    return shared_mixture(statistics, shares(counts, draw.weights, draw.at.alpha), draw.hyper)
+    return shared_mixture(
+        statistics, shares(counts, draw.weights, draw.concentrations.alpha), draw.hyper
+    )

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
-from countless._data.checks import check_weight
+from countless._data.validate import check_weight
+from countless._kernel_estimator import KernelEstimator
 from countless._parameters import check_counts
 from countless._path.kernel import around, kernel_farthest_first, kernel_penalty_path
-from countless._search.kernel.base import KernelEstimator
-from countless._search.kernel.clusters import KernelClustering, KernelClusters, KernelTable, Prices
+from countless._search.kernel.clusters import KernelClustering, KernelTable, Prices
+from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
 from countless._threads import open_threads
 
@@ -47,16 +48,16 @@ def kernel_dp_means(
         Called with the objective and the number of clusters after each pass.
     """
     if start is not None:
-        clusters = KernelClusters(table, Prices(penalty), start)
+        clusters = MovableClusters(table, Prices(penalty), start)
         return refine_clusters(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
-    clusters = KernelClusters(table, Prices(penalty), np.zeros(table.n_rows, dtype=np.int32))
+    clusters = MovableClusters(table, Prices(penalty), np.zeros(table.n_rows, dtype=np.int32))
     if refine:
-        clusters.settle(penalty)
+        clusters.one_pass(penalty)
         return refine_clusters(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
     history: list[float] = []
     changed = True
     while changed and len(history) < max_iter:
-        changed = clusters.settle(penalty)
+        changed = clusters.one_pass(penalty)
         history.append(clusters.objective)
         on_pass(history[-1], clusters.n_clusters)
     return KernelClustering(clusters, history, len(history), not changed)
@@ -205,7 +206,7 @@ class KernelDPMeans(KernelEstimator):
         random = check_random_state(self.random_state)
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:
             table = KernelTable(kernel, weight, np.zeros(len(kernel), dtype=np.int64), each)
-            penalty, start = self._resolve_penalty(table, random)
+            penalty, start = self._resolve_penalty(table)
             found = self._best_run(table, penalty, start, random, on_pass)
         self.penalty_ = penalty
         self._store_clusters(found, weight)
@@ -230,7 +231,7 @@ class KernelDPMeans(KernelEstimator):
         """
         return self._scores(X).argmin(axis=1).astype(np.int32)
 
-    def _resolve_penalty(self, table: KernelTable, random):
+    def _resolve_penalty(self, table: KernelTable):
         """Return the penalty and, if it was chosen from the path, the initial labels."""
         if not isinstance(self.penalty, str):
             return float(self.penalty), None

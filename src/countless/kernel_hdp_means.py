@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
-from countless._data.checks import check_weight
+from countless._data.validate import check_weight
+from countless._kernel_estimator import KernelEstimator
 from countless._labels import number_by_appearance
 from countless._path.kernel import kernel_farthest_first, kernel_penalty_path
 from countless._search.groups.groups import check_groups
 from countless._search.kernel.algorithm2 import kernel_algorithm2
-from countless._search.kernel.base import KernelEstimator
 from countless._search.kernel.clusters import (
     ROUNDING,
     KernelClustering,
@@ -24,6 +24,7 @@ from countless._search.kernel.clusters import (
     Prices,
     choose_for_groups,
 )
+from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
 from countless._threads import open_threads
 
@@ -51,7 +52,7 @@ def kernel_hdp_means(
         if not refine:
             return found, local
         start = found.clusters.labels
-    clusters = KernelClusters(table, prices, start)
+    clusters = MovableClusters(table, prices, start)
     found = refine_clusters(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
     return found, table.group * clusters.n_clusters + clusters.labels
 

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._data.checks import without_repeats
+from countless._data.open import without_repeats
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_penalties

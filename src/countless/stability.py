@@ -11,7 +11,7 @@ those with .5 or less are dissolved.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state, get_tags, resample
 
 from countless._labels import number_by_appearance
 from countless._memory import state_memory
+from countless._show import Plotted, Records
 from countless._threads import open_threads
 
 NOISE, NOT_DRAWN = -1, -2
@@ -27,7 +28,15 @@ NOISE, NOT_DRAWN = -1, -2
 DISSOLVED, STABLE = 0.5, 0.75
 
 
-class Stability:
+class ClusterStability(NamedTuple):
+    """A cluster, its number of rows, and its mean Jaccard index."""
+
+    cluster: int
+    n_rows: int
+    stability: float
+
+
+class Stability(Plotted):
     """Bootstrap stability of clusters. Made by `bootstrap`.
 
     Attributes
@@ -55,6 +64,20 @@ class Stability:
     def __repr__(self) -> str:
         found = ", ".join(f"{value:.2f}" for value in self.stability)
         return f"Stability(n_draws={len(self.draws)}, stability=[{found}])"
+
+    _display, _maker = "StabilityDisplay", "from_stability"
+
+    def _describe(self) -> tuple[list[str], Records]:
+        low, high = int(self.n_clusters.min()), int(self.n_clusters.max())
+        lines = [
+            f"Bootstrap stability in {len(self.draws)} draws: {low} to {high} clusters, adjusted "
+            f"Rand index {self.agreement.mean():.2f} on average"
+        ]
+        sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(self.stability))
+        found = enumerate(zip(sizes, self.stability, strict=True))
+        return lines, Records(
+            ClusterStability(cluster, int(size), float(value)) for cluster, (size, value) in found
+        )
 
     @cached_property
     def n_clusters(self) -> np.ndarray:

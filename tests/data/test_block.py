@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numba import typeof
 
-from countless._data.block import cut, make_block, ones
+from countless._data.block import make_block, slice_block, unit_weights
 from countless.divergences import get_divergence
 
 X = np.arange(12.0).reshape(4, 3)
@@ -33,7 +33,7 @@ def test_read_only_tables_and_all_kinds_of_weights_have_one_type(kind):
     blocks.append(make_block(0, read_only, None, divergence))
     if kind is np.array:
         blocks.append(make_block(0, np.asfortranarray(X), None, divergence))
-    blocks.append(cut(blocks[0], 3, 4))
+    blocks.append(slice_block(blocks[0], 3, 4))
     assert len({typeof((block.form, block.weight)) for block in blocks}) == 1
 
 
@@ -47,7 +47,7 @@ def test_a_cut_of_a_long_table_has_weights_in_the_same_form():
     n_rows = 2**14 + 1
     whole = make_block(0, np.zeros((n_rows, 1)), None, get_divergence("sqeuclidean"))
     assert whole.weight.strides == (0,)  # of no room
-    part = cut(whole, 1, n_rows)
+    part = slice_block(whole, 1, n_rows)
     assert part.n_rows == n_rows - 1
-    assert typeof(part.weight) == typeof(ones(1))
+    assert typeof(part.weight) == typeof(unit_weights(1))
     assert (part.weight == 1.0).all()

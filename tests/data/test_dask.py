@@ -10,7 +10,7 @@ import pytest
 from countless import DPMeans
 from countless._data import dask as module
 from countless._data import open_rows
-from countless._data.dask import well_cut
+from countless._data.dask import rechunk_evenly
 from countless.divergences import get_divergence
 
 da = pytest.importorskip("dask.array")
@@ -115,7 +115,7 @@ def test_killed_workers_cost_a_recomputation_only(n_workers, client, monkeypatch
 def test_chunks_of_any_size_are_handled_and_reported(chunks, n_threads, expected, caplog):
     array = da.zeros((sum(chunks), 8), chunks=(chunks, 8))
     with caplog.at_level(logging.INFO, logger="countless"):
-        cut = well_cut(array, n_threads)
+        cut = rechunk_evenly(array, n_threads)
     assert cut.numblocks == (expected, 1)
     assert cut.shape == array.shape
     said = [record.getMessage() for record in caplog.records if record.name == "countless"]
@@ -127,7 +127,7 @@ def test_chunks_of_any_size_are_handled_and_reported(chunks, n_threads, expected
 
 def test_chunks_of_a_long_table_are_not_too_large():
     array = da.zeros((10_000_000, 16), chunks=(5_000_000, 16), dtype=np.float32)
-    assert max(well_cut(array, 2).chunks[0]) * 16 < 1.1 * module.MANY_VALUES
+    assert max(rechunk_evenly(array, 2).chunks[0]) * 16 < 1.1 * module.MANY_VALUES
 
 
 def test_the_log_says_once_that_memory_is_faster(client, caplog):
@@ -159,12 +159,12 @@ def test_what_is_held_can_be_put_and_read(client, monkeypatch):
     monkeypatch.setattr(module, "FEWEST_VALUES", 2**8)
     values = np.arange(1000, dtype=np.int32)
     with open_rows(da.from_array(blobs(1000), chunks=(130, 4)), None, EUCLIDEAN) as rows:
-        state = rows.hold({"labels": (np.int32, 7)})
-        assert rows.held(state, "labels").compute().tolist() == [7] * 1000
+        state = rows.allocate({"labels": (np.int32, 7)})
+        assert rows.get(state, "labels").compute().tolist() == [7] * 1000
         rows.put(state, "labels", values)
         np.testing.assert_array_equal(np.concatenate(list(rows.pieces(state, "labels"))), values)
         rows.put(state, "labels", da.from_array(values[::-1].copy(), chunks=333))
-        np.testing.assert_array_equal(rows.held(state, "labels").compute(), values[::-1])
-        rows.extend(state, {"labels": (np.int32, 0), "marked": (np.bool_, True)})
-        np.testing.assert_array_equal(rows.held(state, "labels").compute(), values[::-1])
-        assert rows.held(state, "marked").compute().all()
+        np.testing.assert_array_equal(rows.get(state, "labels").compute(), values[::-1])
+        rows.allocate_more(state, {"labels": (np.int32, 0), "marked": (np.bool_, True)})
+        np.testing.assert_array_equal(rows.get(state, "labels").compute(), values[::-1])
+        assert rows.get(state, "marked").compute().all()

@@ -8,7 +8,7 @@ import pytest
 
 from countless import DPMeans
 from countless._data import backend, open_rows
-from countless._data.disk import DiskRows
+from countless._data.disk import DiskBackend
 from countless._data.stored import find_table
 from countless.divergences import get_divergence
 
@@ -40,23 +40,23 @@ def resident(mapped_path: Path) -> int:
     return total
 
 
-def write_ones(block, held, message):
-    held["label"][:] = block.start + np.arange(block.n_rows)
+def write_ones(block, state, message):
+    state["label"][:] = block.start + np.arange(block.n_rows)
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells")
 def test_memory_is_given_back_after_a_step(scratch, tmp_path):
     np.save(tmp_path / "long.npy", np.zeros((400_000, 1), dtype=np.float32))
     with open_rows(find_table(tmp_path / "long.npy"), None, EUCLIDEAN) as rows:
-        state = rows.hold({"label": (np.int64, 0)})
-        (file,) = (each for each in scratch.rglob("held-*"))
+        state = rows.allocate({"label": (np.int64, 0)})
+        (file,) = (each for each in scratch.rglob("state-*"))
         assert file.stat().st_size == 8 * 400_000
         state["label"][:] = 1
         assert resident(file) == 8 * 400_000 // 4096 * 4096 + 4096 * (8 * 400_000 % 4096 > 0)
         rows.run(write_ones, state)
         assert resident(file) == 0
         # What was written is in the file.
-        np.testing.assert_array_equal(rows.held(state, "label"), np.arange(400_000))
+        np.testing.assert_array_equal(rows.get(state, "label"), np.arange(400_000))
 
 
 def test_no_file_is_left_behind(scratch, path):
@@ -88,7 +88,7 @@ def test_rows_are_picked_in_any_order(path, n_jobs, monkeypatch):
     ids = np.array([999, 0, 500, 64, 63, 500, 3])
     weight = np.random.default_rng(1).integers(1, 5, size=1000).astype(float)
     with open_rows(find_table(path), weight, EUCLIDEAN, n_jobs) as rows:
-        assert isinstance(rows, DiskRows)
+        assert isinstance(rows, DiskBackend)
         picked = rows.pick(ids)
         np.testing.assert_array_equal(picked.points(), X[ids])
         np.testing.assert_array_equal(picked.weight, weight[ids])
@@ -103,7 +103,7 @@ def test_only_the_blocks_wanted_are_read(path, monkeypatch):
         rows.pick(np.array([130, 5, 131]))
         assert read == [(0, 64), (128, 192)]
         read.clear()
-        rows.run(write_ones, rows.hold({"label": (np.int64, 0)}), data=False)
+        rows.run(write_ones, rows.allocate({"label": (np.int64, 0)}), data=False)
         assert read == []
-        rows.run(write_ones, rows.hold({"label": (np.int64, 0)}))
+        rows.run(write_ones, rows.allocate({"label": (np.int64, 0)}))
         assert read == rows.spans

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from countless._data.read import TextStyle, read_table
+from countless._data.read import read_table
 from countless._data.table import Numbers, Unusable, Words
 from countless._errors import InputError
+from countless._formats import TextStyle
 
 TEXT = "kind,length,mass\ncat,1.5,4\ndog,,30\ncat,2.5,5\n"
 
@@ -128,10 +129,10 @@ def test_kinds_of_columns(write):
 
 
 @pytest.mark.parametrize("word", ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"])
-def test_gap_words(write, word):
+def test_texts_of_missing_values(write, word):
     columns = read_table(write("t.csv", f"a,b\n1,x\n{word},{word}\n")).columns
     assert isinstance(columns["a"], Numbers)
-    assert columns["a"].gaps.tolist() == columns["b"].gaps.tolist() == [False, True]
+    assert columns["a"].missing.tolist() == columns["b"].missing.tolist() == [False, True]
 
 
 def test_unnamed_index_column_gets_a_name(write):

@@ -8,12 +8,12 @@ from scipy.spatial.distance import cdist
 
 from countless import DPMeans
 from countless._data import open_rows
-from countless._data.checks import open_table
-from countless._data.dask import well_cut
+from countless._data.dask import rechunk_evenly
+from countless._data.open import open_table
 from countless._data.stored import dask_array
 from countless._path.micro import assign_to
-from countless._search.center_neighbors import list_neighbours
-from countless._search.products import Products
+from countless._search.center_neighbors import list_neighbors
+from countless._search.nearest_centers import Products
 from countless.divergences import get_divergence
 
 SQUARED = get_divergence("sqeuclidean")
@@ -68,7 +68,7 @@ def test_rows_without_weight_have_the_nearest_label_however_far_they_are(far):
     X = two_groups(3000, 5)
     X[-3:] *= far * np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     with open_rows(X, np.append(np.ones(2997), np.zeros(3)), SQUARED) as rows:
-        labels = assign_to(rows, X[:400].copy()).labels
+        labels = assign_to(rows, X[:400]).labels
     assert labels[-3:].tolist() == cdist(X[-3:], X[:400]).argmin(axis=1).tolist()
 
 
@@ -80,7 +80,7 @@ def test_bounds_in_few_directions_hold_where_centers_hardly_leave_them(outside):
     centers += outside * random.choice([-1.0, 1.0], 1024)[:, None] * directions[6]
     X = centers[random.randint(1024, size=4000)] + 10.0 * directions[6]
     with open_rows(X, None, SQUARED) as rows:
-        products = Products(rows.frame._replace(origin=np.zeros(60)), centers)
+        products = Products(rows.fixed_point._replace(origin=np.zeros(60)), centers)
         assert products.basis is not None
         block = rows.load(*rows.spans[0])
         score, norm, error = products.scores(block, np.arange(block.n_rows))
@@ -92,7 +92,7 @@ def test_bounds_in_few_directions_hold_where_centers_hardly_leave_them(outside):
 def test_sparse_centers_find_their_neighbours_at_any_scale(scale):
     X = scale * two_groups(200)
     with open_rows(sp.csr_matrix(X), None, SQUARED) as rows:
-        neighbours, gaps, *_ = list_neighbours(rows, X, local=True)
+        neighbours, gaps, *_ = list_neighbors(rows, X, local=True)
     distance = cdist(X, X)
     assert (neighbours[:, 0] == np.argsort(distance, axis=1)[:, 1]).all()
     assert gaps[:, 0] == pytest.approx(np.sort(distance, axis=1)[:, 1], rel=0.05, abs=0.02 * scale)
@@ -107,7 +107,7 @@ def test_values_whose_sums_have_no_square_are_refused():
 @pytest.mark.parametrize("chunks", [(0, 90000, 0, 110000, 0), (1,) * 9 + (19991,), (20000,)])
 def test_no_chunk_on_a_cluster_is_empty(chunks, n_threads):
     array = da.zeros((sum(chunks), 64), chunks=(chunks, 64))
-    cut = well_cut(array, n_threads).chunks[0]
+    cut = rechunk_evenly(array, n_threads).chunks[0]
     assert sum(cut) == sum(chunks)
     assert min(cut) > 0
 

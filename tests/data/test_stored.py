@@ -5,6 +5,7 @@ import pytest
 
 from countless import DPMeans
 from countless._data import stored as module
+from countless._data.part import Limits
 from countless._data.stored import FlatFile, as_flat_file, find_table, is_dask
 
 X = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
@@ -114,7 +115,7 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("spool_rows", [7, 100, 2**16])
 def test_parquet_is_copied_piece_by_piece(write, spool_rows, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "SPOOL_ROWS", spool_rows)
+    monkeypatch.setattr("countless._data.part.LIMITS", Limits(rows=spool_rows))
     path = write(a=X[:, 0].copy(), b=X[:, 1].copy())
     found = read_all(find_table(path), tmp_path)
     assert found.dtype == np.float32
@@ -137,12 +138,12 @@ def test_a_folder_is_read_file_by_file(write, tmp_path):
     np.testing.assert_array_equal(read_all(find_table(tmp_path / "parts"), tmp_path), X[:, :2])
 
 
-def test_a_gap_is_named_by_row_and_column(write, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SPOOL_ROWS", 100)
+def test_a_missing_value_is_named_by_row_and_column(write, tmp_path, monkeypatch):
+    monkeypatch.setattr("countless._data.part.LIMITS", Limits(rows=100))
     values = X[:, 1].tolist()
     values[234] = None
     path = write(a=X[:, 0].tolist(), b=values)
-    with pytest.raises(ValueError, match=r"rows\.parquet has a gap: row 234, column 'b'"):
+    with pytest.raises(ValueError, match=r"rows\.parquet has a missing value: row 234, column 'b'"):
         DPMeans(1.0).fit(path)
 
 
@@ -153,10 +154,10 @@ def test_a_column_of_text_is_named(write):
 
 
 def test_parquet_that_holds_nothing(write, tmp_path):
-    with pytest.raises(ValueError, match="holds no value"):
+    with pytest.raises(ValueError, match="has no rows"):
         DPMeans(1.0).fit(write(a=np.empty(0)))
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(ValueError, match="holds no value"):
+    with pytest.raises(ValueError, match="holds no Parquet file"):
         DPMeans(1.0).fit(tmp_path / "nothing")
 
 
@@ -164,7 +165,7 @@ def test_what_is_no_parquet(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR2, or so")
-    with pytest.raises(ValueError, match=r"rows\.parquet cannot be read as Parquet"):
+    with pytest.raises(ValueError, match=r"rows\.parquet: .*Parquet"):
         DPMeans(1.0).fit(path)
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from countless._data import backend, open_rows
-from countless._data.validate import SAMPLE_ROWS, hash_uniform, look_at_block
+from countless._data.validate import SAMPLE_ROWS, examine_block, hash_uniform
 from countless.divergences import get_divergence
 
 EUCLIDEAN = get_divergence("sqeuclidean")
@@ -24,29 +24,29 @@ def normal(n_rows=1000, n_columns=3, scale=1.0, shift=0.0):
 def frame_of(X, weight=None, divergence=EUCLIDEAN, n_jobs=1):
     with open_rows(X, weight, divergence, n_jobs) as rows:
         assert len(rows.spans) > 1
-        return rows.frame, rows.whole
+        return rows.fixed_point, rows.whole
 
 
 def test_ranges_are_those_of_the_rows():
     X = normal()
     with open_rows(X, None, EUCLIDEAN) as rows:
-        looks = rows.run(look_at_block, None, (EUCLIDEAN, rows.n_rows, True))
-    np.testing.assert_array_equal(np.min([look.low for look in looks], axis=0), X.min(axis=0))
-    np.testing.assert_array_equal(np.max([look.high for look in looks], axis=0), X.max(axis=0))
+        parts = rows.run(examine_block, None, (EUCLIDEAN, rows.n_rows, True))
+    np.testing.assert_array_equal(np.min([part.low for part in parts], axis=0), X.min(axis=0))
+    np.testing.assert_array_equal(np.max([part.high for part in parts], axis=0), X.max(axis=0))
 
 
 def test_the_frame_measures_the_table():
     X = normal(shift=[1e6, 0.0, -5.0], scale=[1.0, 3.0, 0.01])
-    frame, whole = frame_of(X)
-    assert frame.n_counted == len(X)
-    assert frame.total_weight == len(X)
-    assert frame.reach >= np.linalg.norm(X - frame.origin, axis=1).max()
+    fixed_point, whole = frame_of(X)
+    assert fixed_point.n_counted == len(X)
+    assert fixed_point.total_weight == len(X)
+    assert fixed_point.reach >= np.linalg.norm(X - fixed_point.origin, axis=1).max()
     # The origin is near the mean: far-off data must not lose digits.
-    assert np.all(np.abs(frame.origin - X.mean(axis=0)) < 0.2 * X.std(axis=0))
-    np.testing.assert_allclose(frame.means(whole)[0], X.mean(axis=0), rtol=1e-13)
-    exact = np.square(X - frame.origin).sum()
-    assert frame.total_cost == pytest.approx(exact, rel=1e-13)
-    assert frame.unit == pytest.approx(np.sqrt(exact / len(X)))
+    assert np.all(np.abs(fixed_point.origin - X.mean(axis=0)) < 0.2 * X.std(axis=0))
+    np.testing.assert_allclose(fixed_point.means(whole)[0], X.mean(axis=0), rtol=1e-13)
+    exact = np.square(X - fixed_point.origin).sum()
+    assert fixed_point.total_cost == pytest.approx(exact, rel=1e-13)
+    assert fixed_point.unit == pytest.approx(np.sqrt(exact / len(X)))
 
 
 def test_rows_without_weight_count_for_nothing():
@@ -64,10 +64,10 @@ def test_a_block_without_any_weight():
     X = normal()
     weight = np.ones(len(X))
     weight[64:192] = 0.0
-    frame, whole = frame_of(X, weight)
-    assert frame.n_counted == len(X) - 128
+    fixed_point, whole = frame_of(X, weight)
+    assert fixed_point.n_counted == len(X) - 128
     np.testing.assert_allclose(
-        frame.means(whole)[0], np.average(X, axis=0, weights=weight), rtol=1e-12
+        fixed_point.means(whole)[0], np.average(X, axis=0, weights=weight), rtol=1e-12
     )
 
 

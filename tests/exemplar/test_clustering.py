@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from countless._exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
-from countless._exemplar.local_search import search, swap
+from countless._exemplar.local_search import iterated_local_search, swap
 from countless._exemplar.max_product import max_product
 from countless._exemplar.merge import join_clusters
 from countless._exemplar.similarity import full_edges, sparse_edges
@@ -216,9 +216,9 @@ def test_a_search_ends_above_swaps_from_any_start(seed):
     np.fill_diagonal(S, np.median(S))
     problem = problem_of(S, None)
     start = swap(problem, np.zeros(150, dtype=int))
-    found = search(problem, start)
+    found = iterated_local_search(problem, start)
     assert worth(problem, found) >= worth(problem, start)
-    np.testing.assert_array_equal(found, search(problem, start))
+    np.testing.assert_array_equal(found, iterated_local_search(problem, start))
     for other in range(5):
         drawn = np.random.default_rng(other).choice(150, len(np.unique(found)), replace=False)
         assert worth(problem, found) >= worth(problem, swap(problem, drawn)) - 1e-9

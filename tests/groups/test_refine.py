@@ -9,7 +9,7 @@ from countless import DPMeans, HDPMeans
 from countless._search.groups import choice as hdp_choice
 from countless._search.groups import refine as hdp_refine
 from countless._search.groups.groups import check_groups
-from countless._search.groups.refine import Refiner, refine
+from countless._search.groups.refine import SharedClusters, refine
 from countless._search.groups.rows import open_grouped
 from plain import all_partitions
 
@@ -77,16 +77,16 @@ def test_every_move_keeps_its_promise(seed):
     local, everywhere = random.uniform(0.5, 6), random.uniform(0.5, 30)
     with open_grouped(X, None, None) as rows:
         labels = random.randint(7, size=120).astype(np.int32)
-        refiner = Refiner(rows, starts, labels, local, everywhere)
-        moves = (refiner.settle, refiner.split, refiner.merge, refiner.move_locals,
-                 refiner.move_halves, refiner.move_rows)  # fmt: skip
+        clusters = SharedClusters(rows, starts, labels, local, everywhere)
+        moves = (clusters.reassign, clusters.split, clusters.merge, clusters.move_locals,
+                 clusters.move_halves, clusters.move_rows)  # fmt: skip
         taken = 0
         for turn in range(30):
-            before = refiner.objective
+            before = clusters.objective
             taken += bool(moves[turn % len(moves)]())
-            now = refiner.objective
+            now = clusters.objective
             assert now <= before + 1e-9
-            exact = objective(X, group, refiner.state.labels, local, everywhere)
+            exact = objective(X, group, clusters.state.labels, local, everywhere)
             assert now == pytest.approx(exact, rel=1e-9)
         assert taken > 2
 
@@ -104,11 +104,11 @@ def test_each_move_finds_what_it_is_for(move):
         "move_rows": [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1],
     }[move]
     with open_grouped(X, None, None) as rows:
-        refiner = Refiner(rows, starts, np.array(wrong, dtype=np.int32), 1.0, 3.0)
+        clusters = SharedClusters(rows, starts, np.array(wrong, dtype=np.int32), 1.0, 3.0)
         for _ in range(3):
-            getattr(refiner, move)()
-        labels = refiner.state.labels
-    assert refiner.state.n_globals == 2
+            getattr(clusters, move)()
+        labels = clusters.state.labels
+    assert clusters.state.n_globals == 2
     assert len(set(labels[[0, 1, 2, 6, 7, 8]])) == len(set(labels[[3, 4, 5, 9, 10, 11]])) == 1
 
 

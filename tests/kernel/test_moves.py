@@ -5,14 +5,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from countless._search.kernel.clusters import KernelClusters, KernelTable, Prices
-from countless._search.kernel.refine import (
-    _opening_changes,
-    merge,
-    move_groups,
-    move_rows,
-    split,
-    venture,
-)
+from countless._search.kernel.refine import MovableClusters
+from countless._search.local_search import LocalSearch, OverSplit
 from countless._threads import open_threads
 from countless.kernels.gram import exchange_changes
 
@@ -29,7 +23,7 @@ def draw(seed, prices=PRICES, n_rows=40, n_clusters=4):
     with open_threads(1) as each:
         weight = random.uniform(0.5, 2, n_rows)
         table = KernelTable(rbf_kernel(X), weight, group.astype(np.int64), each)
-    return KernelClusters(table, prices, labels)
+    return MovableClusters(table, prices, labels)
 
 
 def objective(clusters, labels):
@@ -59,7 +53,7 @@ def test_rows_know_what_their_best_move_changes(seed):
         table.diagonal, table.weight, table.group, PRICES.local, clusters.labels, clusters.sums,
         clusters.weight, clusters.square, clusters.count, 0, table.n_rows, changes,
     )  # fmt: skip
-    opening = _opening_changes(clusters)
+    opening = clusters.opening_changes()
     for i in range(table.n_rows):
         if (clusters.labels == clusters.labels[i]).sum() == 1:
             continue
@@ -72,13 +66,13 @@ def test_rows_know_what_their_best_move_changes(seed):
         assert opening[i] == pytest.approx(after[-1], abs=1e-9)
 
 
-@pytest.mark.parametrize("move", [split, merge, move_rows, move_groups])
+@pytest.mark.parametrize("move", ["split", "merge", "move_rows", "move_groups"])
 @pytest.mark.parametrize("seed", range(4))
 def test_moves_lower_the_objective_and_keep_sums_in_step(move, seed):
-    low = Prices(0.05, 0.02) if move is split else PRICES
+    low = Prices(0.05, 0.02) if move == "split" else PRICES
     clusters = draw(seed, low)
     before = clusters.objective
-    assert move(clusters) > 0
+    assert getattr(clusters, move)() > 0
     assert clusters.objective < before
     assert clusters.objective == pytest.approx(scratch_objective(clusters), rel=1e-10)
     fresh = KernelClusters(clusters.table, clusters.prices, clusters.labels)
@@ -89,7 +83,7 @@ def test_moves_lower_the_objective_and_keep_sums_in_step(move, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_move_until_no_group_gains(seed):
     clusters = draw(seed)
-    while move_groups(clusters):
+    while clusters.move_groups():
         pass
     table = clusters.table
     for g in range(3):
@@ -105,7 +99,7 @@ def test_groups_move_until_no_group_gains(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_merges_leave_no_pair_that_pays(seed):
     clusters = draw(seed, Prices(0.3, 0.1), n_clusters=8)
-    assert merge(clusters) > 0
+    assert clusters.merge() > 0
     for b in range(clusters.n_clusters):
         for a in range(b):
             labels = np.where(clusters.labels == b, a, clusters.labels)
@@ -113,11 +107,12 @@ def test_merges_leave_no_pair_that_pays(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_ventures_are_taken_back_unless_they_pay(seed):
+def test_over_splits_are_undone_unless_they_lower_the_objective(seed):
     clusters = draw(seed)
-    while venture(clusters, 0.0, 10):
+    search = LocalSearch(clusters, tol=0.0, max_iter=1000)
+    while search.over_split(OverSplit(0.0, 10)):
         pass
     labels, before = clusters.labels.copy(), clusters.objective
-    assert not venture(clusters, 0.0, 10)
+    assert not search.over_split(OverSplit(0.0, 10))
     assert np.array_equal(clusters.labels, labels)
     assert clusters.objective == before == pytest.approx(scratch_objective(clusters))

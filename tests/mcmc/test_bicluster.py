@@ -9,13 +9,12 @@ from scipy.stats import gamma
 from sklearn.metrics import adjusted_rand_score
 
 from countless import DPBiclustering
-from countless._mcmc.bicluster.bundle import Bundle
 from countless._mcmc.bicluster.cells import Cells
-from countless._mcmc.bicluster.chain import BiclusterChain
+from countless._mcmc.bicluster.chain import BiclusterChain, Bundle
 from countless.kernels.gibbs import sweep
 from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson
 from countless.priors import DirichletProcess, Gamma, PitmanYor
-from countless.serialize import KINDS
+from countless.serialize import SERIALIZERS
 from countless.serialize.model_file import load_model, model_bytes, save_model
 
 BINARY = np.array([[1.0, 1.0, 0.0], [1.0, np.nan, 0.0], [0.0, 0.0, 0.0]])
@@ -146,7 +145,7 @@ def test_chains_start_where_neither_side_is_one_cluster():
 
 
 @pytest.mark.slow
-def test_planted_blocks_are_found_through_gaps():
+def test_planted_blocks_are_found_with_missing_values():
     random, row, column = planted(40, 30, 3)
     X = random.normal(0, 3, (3, 4))[row][:, column] + random.normal(size=(40, 30))
     X[random.random(X.shape) < 0.2] = np.nan
@@ -163,7 +162,7 @@ def test_planted_blocks_are_found_through_gaps():
         assert np.array_equal(again.posterior_.labels, model.posterior_.labels)
 
 
-def test_a_sparse_table_says_what_was_observed():
+def test_unstored_cells_of_a_sparse_table_are_missing():
     random, row, column = planted(30, 20, 4)
     X = (random.random((30, 20)) < random.beta(0.3, 0.3, (3, 4))[row][:, column]) * 1.0
     X[random.random(X.shape) < 0.4] = np.nan
@@ -203,7 +202,7 @@ def test_words_and_counts_have_models():
         ("poisson", [[1.0, 2.0], [np.nan, -1.0]], "negative count: row 1, column 1 has -1"),
         ("bernoulli", [[1.0, 0.0], [0.5, 1.0]], "neither 0 nor 1: row 1, column 0 has 0.5"),
         ("gaussian", [[1.0, 0.0]], "model must be 'auto', 'diagonal'"),
-        ("auto", [[np.nan, np.nan]], "no cell that is not a gap"),
+        ("auto", [[np.nan, np.nan]], "no cell that is not missing"),
     ],
 )
 def test_bad_input_is_refused_by_name(model, X, message):
@@ -265,7 +264,7 @@ def test_a_saved_model_predicts_alike(tmp_path, kind):
 def test_a_changed_file_is_refused(name, change):
     X = np.kron([[1.0, 0.0], [0.0, 1.0]], np.ones((4, 3)))
     model = DPBiclustering(n_chains=1, n_sweeps=4, random_state=0).fit(X)
-    kind = KINDS["DPBiclustering"]
+    kind = SERIALIZERS["DPBiclustering"]
     state = kind.state(model)
     assert kind.check(model, state) == 6
     with pytest.raises(ValueError, match=r"its |hyperparameters"):

@@ -1,5 +1,6 @@
 """The estimator: planted views are found, and every answer is the one that the draws imply."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,8 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import CrossCat
 from countless._errors import InputError
-from countless._mcmc.crosscat import start
-from countless._mcmc.crosscat.saved import pack, unpack
+from countless._mcmc import sampled
+from countless._mcmc.crosscat import chain as crosscat_chain
+from countless._mcmc.crosscat.predictive_state import pack, unpack
 from countless.serialize.model_file import load_model, model_bytes, save_model
 
 KINDS = {"d": "count", "h": "count"}
@@ -64,7 +66,7 @@ def test_threads_and_interruptions_change_no_draw():
     assert np.array_equal(long.posterior_.views, short.posterior_.views)
 
 
-def test_gaps_are_filled_from_the_view_of_their_column(fitted):
+def test_missing_values_are_imputed_from_their_view(fitted):
     model, frame, whole, _ = fitted
     table, uncertainty = model.impute()
     assert list(table.columns) == list(frame.columns)
@@ -98,7 +100,7 @@ def test_similarity_is_that_of_the_views_of_the_columns(fitted):
     assert model.similarity([5])[0, 0] == pytest.approx(1.0)
 
 
-def test_what_fits_worst_is_what_was_put_there():
+def test_planted_errors_have_the_highest_surprise():
     frame, _, _ = planted(60, seed=2)
     frame.loc[7, "a"], frame.loc[11, "h"] = 60.0, 500.0
     model = CrossCat(KINDS, n_chains=1, n_sweeps=10, random_state=0).fit(frame)
@@ -130,7 +132,7 @@ def test_densities_sum_to_one_and_drawn_rows_follow_them():
     assert abs(free.mean(axis=0) - (density[:, None] * cells).sum(axis=0)).max() < 0.05
 
 
-def test_frames_come_back_as_they_were():
+def test_imputed_frames_keep_their_type():
     frame = pl.DataFrame(
         {
             "x": [1.0, None, 3.0, 8.0, 9.0, 9.5],
@@ -172,7 +174,7 @@ def test_odd_columns_have_an_answer():
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "2 columns named 'a'"),
         ([[1.0, 2.0]], {"models": {"b": "count"}}, "names 'b', which is no column"),
-        ([[1.5, 2.0]], {"models": {0: "count"}}, "not whole: row 0, column 0"),
+        ([[1.5, 2.0]], {"models": {0: "count"}}, "not an integer: row 0, column 0"),
         ([[1.0], [np.inf]], {}, "infinity"),
         ([[1.0]], {"row_prior": 1.0}, "row_prior must be None or one of"),
         ([[1.0]], {"n_sweeps": 0}, "n_sweeps must be a whole number"),
@@ -180,13 +182,13 @@ def test_odd_columns_have_an_answer():
         (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), {}, "column 't' holds"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(X, settings, message):
+def test_invalid_input_is_refused_with_its_name(X, settings, message):
     with pytest.raises(ValueError, match=message) as error:
         CrossCat(**settings).fit(X)
     assert "\n" not in str(error.value)
 
 
-def test_questions_name_what_they_do_not_know(fitted):
+def test_queries_refuse_unknown_columns_and_rows(fitted):
     model, frame, _, _ = fitted
     strange = frame.iloc[:2].assign(c="mauve")
     with pytest.raises(ValueError, match=r"'mauve', which is no known level: row 0, column 2"):
@@ -245,20 +247,20 @@ def test_a_saved_model_answers_alike(fitted, tmp_path):
     ],
 )
 def test_a_changed_file_is_refused(fitted, name, change):
-    state = pack(fitted[0].answers())
+    state = pack(fitted[0].predictive_state())
     with pytest.raises(ValueError, match="do not fit the rest"):
         unpack(state | {name: change(state[name])})
 
 
-def test_what_a_file_cannot_hold_is_said():
+def test_levels_that_a_file_cannot_store_are_refused():
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", 7, "x"]})
     model = CrossCat(n_chains=1, n_sweeps=2, random_state=0).fit(frame)
     with pytest.raises(InputError, match="cannot hold column 'b', which is of int and str"):
         model_bytes(model)
 
 
-def test_long_tables_start_from_some_rows(monkeypatch):
-    monkeypatch.setattr(start, "ENOUGH_ROWS", 60)
+def test_long_tables_find_views_on_a_subsample(monkeypatch):
+    monkeypatch.setattr(crosscat_chain, "TUNING", replace(crosscat_chain.TUNING, initial_rows=60))
     frame, _, labels = planted(200, seed=3)
     model = CrossCat(KINDS, n_chains=1, n_sweeps=1, random_state=0).fit(frame)
     view = next(view for view in model.views_ if "a" in view.columns)
@@ -266,8 +268,8 @@ def test_long_tables_start_from_some_rows(monkeypatch):
 
 
 @pytest.mark.filterwarnings("default:CrossCat's chains disagree")
-def test_chains_that_disagree_are_told(monkeypatch):
-    monkeypatch.setattr("countless._mcmc.sampled.HIGHEST_R_HAT", 0.5)  # as any chains do then
+def test_disagreeing_chains_raise_a_warning(monkeypatch):
+    monkeypatch.setattr(sampled, "TUNING", replace(sampled.TUNING, highest_r_hat=0.5))
     X = np.random.default_rng(0).normal(size=(30, 4))
     X[:15, ::2] += 4
     with pytest.warns(ConvergenceWarning, match=r"call resume\(\)") as told:

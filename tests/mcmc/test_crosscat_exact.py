@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from countless._labels import number_by_appearance
-from countless._mcmc.crosscat.anew import split_or_merge_anew
-from countless._mcmc.crosscat.cells import Cells
 from countless._mcmc.crosscat.chain import CrossCatChain
-from countless._mcmc.crosscat.columns import leave_or_return, move_among_views
-from countless._mcmc.crosscat.split import split_or_merge_views
-from countless._mcmc.crosscat.view import View, move_rows, propose_rows
+from countless._mcmc.crosscat.column_models import ColumnModels
+from countless._mcmc.crosscat.split_merge import split_or_merge_resampled, split_or_merge_views
+from countless._mcmc.crosscat.views import (
+    View,
+    move_columns,
+    move_rows,
+    move_singleton,
+    propose_rows,
+)
 from countless.kernels.crosscat import set_prior
 from countless.models import (
     Bernoulli,
@@ -73,26 +77,28 @@ def all_moves(chain):
 
 def columns_that_leave(chain):
     chain.views = [
-        move_rows(chain.cells, view, chain.given_row_prior, chain.random, 0) for view in chain.views
+        move_rows(chain.models, view, chain.given_row_prior, chain.random, 0)
+        for view in chain.views
     ]
-    for j in range(chain.cells.n_columns):
-        chain.views = leave_or_return(
-            chain.cells, chain.views, j, chain.given_row_prior, chain.column_tables, chain.random
+    for j in range(chain.models.n_columns):
+        chain.views = move_singleton(
+            chain.models, chain.views, j, chain.given_row_prior, chain.column_tables, chain.random
         )
 
 
 def views_that_split(chain, split_or_merge=split_or_merge_views):
     chain.views = [
-        move_rows(chain.cells, view, chain.given_row_prior, chain.random, 0) for view in chain.views
+        move_rows(chain.models, view, chain.given_row_prior, chain.random, 0)
+        for view in chain.views
     ]
-    chain.views = move_among_views(chain.cells, chain.views, chain.column_tables, chain.random)
+    chain.views = move_columns(chain.models, chain.views, chain.column_tables, chain.random)
     chain.views = split_or_merge(
-        chain.cells, chain.views, chain.given_row_prior, chain.column_tables, chain.random
+        chain.models, chain.views, chain.given_row_prior, chain.column_tables, chain.random
     )
 
 
 def views_drawn_anew(chain):
-    views_that_split(chain, split_or_merge_anew)
+    views_that_split(chain, split_or_merge_resampled)
 
 
 @pytest.mark.slow
@@ -144,7 +150,7 @@ def test_weights_of_proposed_partitions_estimate_the_evidence():
         for z in all_partitions(4)
     ]
     evidence = np.exp(log_joint).sum()
-    cells, random = Cells(model, rows), np.random.default_rng(0)
+    cells, random = ColumnModels(model, rows), np.random.default_rng(0)
     both, tables = np.arange(2), prior.tables(4)
     weights = []
     for _ in range(600):
@@ -152,7 +158,7 @@ def test_weights_of_proposed_partitions_estimate_the_evidence():
         weights.append(np.exp(drawn.log_weight))
         joint = prior.log_prob(drawn.labels)
         joint += model.log_marginal(model.statistics(rows, drawn.labels)).sum()
-        assert drawn.log_weight == pytest.approx(joint - drawn.log_chosen)
+        assert drawn.log_weight == pytest.approx(joint - drawn.log_proposal)
     error = np.std(weights) / np.sqrt(len(weights))
     assert abs(np.mean(weights) - evidence) < 6 * error
     # A partition that is there is judged as if it had been drawn.
@@ -160,7 +166,7 @@ def test_weights_of_proposed_partitions_estimate_the_evidence():
     assert number_by_appearance(again.labels)[1].tolist() == (
         number_by_appearance(drawn.labels)[1].tolist()
     )
-    assert again.log_weight == pytest.approx(joint - again.log_chosen)
+    assert again.log_weight == pytest.approx(joint - again.log_proposal)
 
 
 def test_compiled_priors_are_those_of_the_models():
@@ -171,7 +177,7 @@ def test_compiled_priors_are_those_of_the_models():
     model = Columns(kinds).bind(X)
     value = model.hyper.value + np.random.default_rng(0).normal(size=len(model.hyper.value))
     moved = model.with_hyper(value)
-    cells = Cells(model, model.rows(X))
+    cells = ColumnModels(model, model.rows(X))
     starts, places, _, _ = cells._places
     prior = np.zeros(model.width)
     for j in range(5):
@@ -195,7 +201,7 @@ def test_hyperparameters_and_concentrations_pass_geweke():
         alphas = [np.log(view.prior.alpha) for view in chain.views]
         # The view of column 0 is the same view in the prior, whatever its number.
         first = next(v for v, view in enumerate(chain.views) if 0 in view.columns)
-        hyper = (chain.cells.hyper.value - chain.cells.hyper.center) / chain.cells.hyper.spread
+        hyper = (chain.models.hyper.value - chain.models.hyper.center) / chain.models.hyper.spread
         return [
             len(sizes),
             sizes[first],
@@ -206,15 +212,15 @@ def test_hyperparameters_and_concentrations_pass_geweke():
         ]
 
     def draw_table():
-        own = model.with_hyper(chain.cells.hyper.value)
+        own = model.with_hyper(chain.models.hyper.value)
         statistics = np.zeros((n_rows, model.width))
         rows = np.empty((n_rows, 3))
         for view in chain.views:
             drawn = own.draw_parameters(statistics, random)  # one set for each cluster
             of_rows = {name: value[view.labels] for name, value in drawn.items()}
             rows[:, view.columns] = own.draw_rows(of_rows, random)[:, view.columns]
-        chain.cells.rows[:] = rows
-        chain.cells.values[:] = rows.T
+        chain.models.rows[:] = rows
+        chain.models.values[:] = rows.T
 
     draws = []
     for _ in range(800):
@@ -228,7 +234,7 @@ def test_hyperparameters_and_concentrations_pass_geweke():
         for n in (3, 4)
     }
     log_alpha = np.log(alpha).mean()
-    n_hyper = len(chain.cells.hyper.value)
+    n_hyper = len(chain.models.hyper.value)
     expected = [
         n_clusters[3],
         n_clusters[4],

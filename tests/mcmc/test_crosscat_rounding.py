@@ -23,7 +23,7 @@ def test_equal_numbers_are_spread_over_the_least_step():
 
 
 @pytest.mark.filterwarnings("ignore:CrossCat's chains disagree")
-def test_whole_numbers_stay_with_the_columns_they_depend_on(monkeypatch):
+def test_rounded_columns_share_a_view_with_dependent_columns(monkeypatch):
     random = np.random.default_rng(1)
     group = random.integers(3, size=200)
     years = np.array([[1, 2, 3, 4], [4, 5, 7, 10], [8, 10, 12, 15]])[

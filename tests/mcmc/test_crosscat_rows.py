@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from countless._mcmc.collapsed import Partition, Setting, collapsed_sweep
-from countless._mcmc.crosscat.cells import Cells
-from countless._mcmc.crosscat.view import propose_rows, sweep_rows
+from countless._mcmc.crosscat.column_models import ColumnModels
+from countless._mcmc.crosscat.views import propose_rows, sweep_rows
+from countless._mcmc.gibbs import Partition, Target, collapsed_sweep
 from countless.models import Columns, FixedGaussian
 from countless.priors import DirichletProcess
 
@@ -31,20 +31,20 @@ def mixed(n_rows, apart):
     labels[0], X[0, 0] = 3, 1e6
     kinds = ["number", "category", "count", "count", FixedGaussian(), "binary"]
     model = Columns(kinds).bind(X)
-    return Cells(model, model.rows(X)), labels
+    return ColumnModels(model, model.rows(X)), labels
 
 
 @pytest.mark.parametrize("apart", [0.3, 4.0], ids=["rows that move", "rows that stay"])
 def test_blocks_draw_what_rows_draw_one_by_one(apart):
     cells, labels = mixed(300, apart)
     labels[5:200:7] = -1  # some have no cluster yet
-    part = cells.part(np.arange(6))
+    part = cells.subset(np.arange(6))
     rows, seated = part.rows(), labels >= 0
     statistics = part.statistics(rows[seated], labels[seated])
     state = Partition(labels, np.bincount(labels[seated]), statistics)
-    setting = (part, rows, PRIOR.tables(len(rows)))
-    expected = collapsed_sweep(state, Setting(*setting, np.random.default_rng(1)))
-    drawn, _ = sweep_rows(state, *setting, np.random.default_rng(1))
+    target = (part, rows, PRIOR.tables(len(rows)))
+    expected = collapsed_sweep(state, Target(*target, np.random.default_rng(1)))
+    drawn, _ = sweep_rows(state, *target, np.random.default_rng(1))
     n_moved = (labels != expected.labels).sum()
     assert n_moved > 150 if apart < 1 else n_moved < 100, n_moved
     np.testing.assert_array_equal(drawn.labels, expected.labels)
@@ -59,9 +59,9 @@ def test_a_proposal_that_lags_is_judged_as_it_was_drawn():
     drawn = propose_rows(*common, np.random.default_rng(2))
     again = propose_rows(*common, np.random.default_rng(2), given=drawn.labels)
     np.testing.assert_array_equal(again.labels, drawn.labels)
-    assert again.log_chosen == pytest.approx(drawn.log_chosen, rel=1e-12)
+    assert again.log_proposal == pytest.approx(drawn.log_proposal, rel=1e-12)
     # Statistics that were counted block by block are those of the partition.
-    part = cells.part(columns)
+    part = cells.subset(columns)
     statistics = part.statistics(part.rows(), drawn.labels)
     joint = PRIOR.log_prob(drawn.labels) + part.log_marginal(statistics).sum()
-    assert drawn.log_weight == pytest.approx(joint - drawn.log_chosen)
+    assert drawn.log_weight == pytest.approx(joint - drawn.log_proposal)

@@ -9,17 +9,17 @@ from scipy import stats
 from scipy.integrate import dblquad, quad
 
 from countless._labels import number_by_appearance
-from countless._mcmc.hdp.chain import EARLY_SWEEPS, SharedChain
+from countless._mcmc.hdp.chain import TUNING, HDPChain
 from countless._mcmc.hdp.state import (
     Concentrations,
+    HDPState,
     PriorSpec,
-    Seating,
     assign_rows,
     count_cells,
-    draw_shared,
-    log_seating,
+    draw_weights,
+    log_prior_of_state,
     move_local_clusters,
-    seating_of,
+    state_of,
 )
 from countless.models import Categorical, FixedGaussian, Gaussian
 from countless.priors import DirichletProcess, Gamma
@@ -81,7 +81,7 @@ def new_chain(model, given_prior, rows, group):
     """Return a chain from one cluster; the free hyperparameters of its model stay."""
     labels = np.zeros(len(rows), int)
     random = np.random.default_rng(0)
-    return SharedChain(model, given_prior, rows, group, labels, random, sample_hyper=False)
+    return HDPChain(model, given_prior, rows, group, labels, random, sample_hyper=False)
 
 
 def total_variation(exact, chain, n_draws, *moves):
@@ -90,7 +90,7 @@ def total_variation(exact, chain, n_draws, *moves):
     for _ in range(n_draws):
         for move in moves:
             move()
-        seen[tuple(number_by_appearance(chain.seating.labels)[1].tolist())] += 1
+        seen[tuple(number_by_appearance(chain.state.labels)[1].tolist())] += 1
     assert seen.keys() <= exact.keys()
     return 0.5 * sum(abs(seen[labels] / n_draws - exact[labels]) for labels in exact)
 
@@ -100,7 +100,7 @@ def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
     exact = exact_posterior()
     assert len(exact) == 203
     chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
-    assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_shared) < 0.03
+    assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_weights) < 0.03
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_splits_and_merges_alone_follow_the_enumerated_posterior():
     exact = exact_posterior()
     chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     split_and_merge = partial(chain.split_and_merge, 2)
-    assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_shared) < 0.03
+    assert total_variation(exact, chain, 4000, split_and_merge, chain.draw_weights) < 0.03
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_local_clusters_moved_follow_the_enumerated_posterior():
     exact = exact_posterior()
     chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     move_local_clusters = partial(chain.move_local_clusters, 4)
-    moves = chain.assign_rows, move_local_clusters, chain.draw_shared
+    moves = chain.assign_rows, move_local_clusters, chain.draw_weights
     assert total_variation(exact, chain, 4000, *moves) < 0.03
 
 
@@ -125,13 +125,13 @@ def test_a_local_cluster_moves_as_one_to_where_its_group_is_not():
     table = np.repeat([0.0, 9.0, 0.0, 9.0], [3, 3, 2, 2])[:, None]
     group = np.repeat([0, 1, 2], [3, 3, 4]).astype(np.int32)
     model = FixedGaussian(variance=1.0, prior_variance=100.0, mean=0.0).bind(table)
-    rows, at = model.rows(table), Concentrations(1.0, 1.0)
+    rows, concentrations = model.rows(table), Concentrations(1.0, 1.0)
     labels = np.repeat([0, 1, 1, 2], [3, 3, 2, 2])
-    seating = seating_of(model, rows, group, labels, 3)
+    state = state_of(model, rows, group, labels, 3)
     for seed in range(20):
         random = np.random.default_rng(seed)
-        moved = move_local_clusters(seating, model, rows, group, at, random, 4)
-        fresh = seating_of(model, rows, group, moved.labels, 3)
+        moved = move_local_clusters(state, model, rows, group, concentrations, random, 4)
+        fresh = state_of(model, rows, group, moved.labels, 3)
         np.testing.assert_array_equal(moved.counts, fresh.counts)
         np.testing.assert_allclose(moved.statistics, fresh.statistics, atol=1e-9)
         assert moved.weights.sum() == pytest.approx(1.0)
@@ -147,7 +147,7 @@ def test_columns_of_three_groups_follow_the_enumerated_posterior():
     rows = model.rows(table)
     exact = posterior(franchise(group.tolist(), 0.8, 1.2), model, rows)
     chain = new_chain(model, PriorSpec(0.8, 1.2), rows, group)
-    moves = chain.assign_rows, partial(chain.split_and_merge, 1), chain.draw_shared
+    moves = chain.assign_rows, partial(chain.split_and_merge, 1), chain.draw_weights
     assert total_variation(exact, chain, 3000, *moves) < 0.03
 
 
@@ -160,19 +160,19 @@ def test_one_group_that_shares_nothing_is_a_dirichlet_process():
     assert sum(prior.values()) == pytest.approx(1)
     exact = posterior(prior, MODEL, ROWS[:5])
     chain = new_chain(MODEL, PriorSpec(1.0, 1e9), ROWS[:5], np.zeros(5, int))
-    assert total_variation(exact, chain, 4000, chain.assign_rows, chain.draw_shared) < 0.03
+    assert total_variation(exact, chain, 4000, chain.assign_rows, chain.draw_weights) < 0.03
 
 
 def test_density_of_labels_and_weights_sums_to_the_franchise():
-    group, at = np.array([0, 0, 1, 1]), Concentrations(1.3, 0.9)
-    exact = franchise(group.tolist(), *at)
+    group, concentrations = np.array([0, 0, 1, 1]), Concentrations(1.3, 0.9)
+    exact = franchise(group.tolist(), *concentrations)
 
     def density(labels):
-        seating = seating_of(MODEL, ROWS[:4], group, np.array(labels), 2)
+        state = state_of(MODEL, ROWS[:4], group, np.array(labels), 2)
 
         def of(*weights):
             whole = np.array([*weights, 1.0 - sum(weights)])
-            return np.exp(log_seating(seating._replace(weights=whole), at))
+            return np.exp(log_prior_of_state(state._replace(weights=whole), concentrations))
 
         return of
 
@@ -184,24 +184,26 @@ def test_density_of_labels_and_weights_sums_to_the_franchise():
         assert two == pytest.approx(exact[labels], rel=1e-3)
 
 
-def draw_seating(group, at, rng):
+def draw_seating(group, concentrations, rng):
     """Draw clusters and their weights from the prior, row by row."""
     tables, labels = [], []
     for of in group:
         own = [table for table in tables if table[0] == of]
-        mark = rng.random() * (at.alpha + sum(table[2] for table in own))
+        mark = rng.random() * (concentrations.alpha + sum(table[2] for table in own))
         for table in own:
             mark -= table[2]
             if mark < 0:
                 break
         else:
-            likes = np.array([*Counter(dish for _, dish, _ in tables).values(), at.gamma])
+            likes = np.array(
+                [*Counter(dish for _, dish, _ in tables).values(), concentrations.gamma]
+            )
             table = [of, int(rng.choice(len(likes), p=likes / likes.sum())), 0]
             tables.append(table)
         table[2] += 1
         labels.append(table[1])
     tables_of = np.bincount([dish for _, dish, _ in tables])
-    return np.array(labels), rng.dirichlet([*tables_of, at.gamma])
+    return np.array(labels), rng.dirichlet([*tables_of, concentrations.gamma])
 
 
 # What is drawn from the prior and then moved must still have the prior as its law.
@@ -215,13 +217,13 @@ def test_concentrations_keep_their_prior():
     rng = np.random.default_rng(0)
     found = []
     for _ in range(700):
-        at = PRIOR.draw(rng)
-        labels, weights = draw_seating(TWO_GROUPS, at, rng)
+        concentrations = PRIOR.draw(rng)
+        labels, weights = draw_seating(TWO_GROUPS, concentrations, rng)
         counts = count_cells(TWO_GROUPS, labels, 2)
-        seating = Seating(labels, counts, weights, np.empty((counts.shape[1], 1)))
+        state = HDPState(labels, counts, weights, np.empty((counts.shape[1], 1)))
         for _ in range(8):
-            seating, at = draw_shared(seating, PRIOR, at, rng)
-        found.append(at)
+            state, concentrations = draw_weights(state, PRIOR, concentrations, rng)
+        found.append(concentrations)
     for law, drawn in zip(LAWS.values(), np.transpose(found), strict=True):
         assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
 
@@ -233,17 +235,17 @@ def test_sweeps_keep_the_prior_of_everything():
     found, first = [], []
     for _ in range(N_REPEATS):
         model = free.with_hyper(free.hyper.draw(rng))
-        at = PRIOR.draw(rng)
-        labels, weights = draw_seating(TWO_GROUPS, at, rng)
+        concentrations = PRIOR.draw(rng)
+        labels, weights = draw_seating(TWO_GROUPS, concentrations, rng)
         parameters = model.draw_parameters(model.empty(labels.max() + 1), rng)
         rows = model.draw_rows({name: value[labels] for name, value in parameters.items()}, rng)
-        chain = SharedChain(model, PRIOR, rows, TWO_GROUPS, labels, rng)
-        chain.seating, chain.at = chain.seating._replace(weights=weights), at
-        chain.n_swept = EARLY_SWEEPS
+        chain = HDPChain(model, PRIOR, rows, TWO_GROUPS, labels, rng)
+        chain.state, chain.concentrations = chain.state._replace(weights=weights), concentrations
+        chain.n_swept = TUNING.early_sweeps
         for _ in range(2):
             chain.sweep()
         first.append(labels.max() + 1)
-        found.append([chain.n_clusters, *chain.at, *chain.model.hyper.value])
+        found.append([chain.n_clusters, *chain.concentrations, *chain.model.hyper.value])
     n_clusters, *others = np.transpose(found)
     assert abs(n_clusters.mean() - np.mean(first)) < 5 * np.std(first) * np.sqrt(2 / N_REPEATS)
     normal = map(stats.norm, free.hyper.center, free.hyper.spread)
@@ -257,8 +259,8 @@ def test_a_dense_place_of_hardly_any_weight_takes_no_row():
     table = np.vstack([[9.5], np.zeros((20, 1))])
     model = FixedGaussian(variance=1.0, prior_variance=100.0, mean=0.0).bind(table)
     rows, group = model.rows(table), np.zeros(21, dtype=np.int32)
-    seating = seating_of(model, rows, group, np.zeros(21, dtype=np.int32), 1)
-    seating = seating._replace(weights=np.array([1.0, 1e-100]))
-    at = Concentrations(alpha=1.0, gamma=0.01)
-    moved = assign_rows(seating, model, rows, group, at, np.random.default_rng(0))
+    state = state_of(model, rows, group, np.zeros(21, dtype=np.int32), 1)
+    state = state._replace(weights=np.array([1.0, 1e-100]))
+    concentrations = Concentrations(alpha=1.0, gamma=0.01)
+    moved = assign_rows(state, model, rows, group, concentrations, np.random.default_rng(0))
     assert moved.n_clusters == 1

@@ -9,8 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import HDPMixture
 from countless._errors import InputError
-from countless._mcmc.hdp.predict import mean_shares, shares
-from countless._mcmc.hdp.state import Concentrations, PriorSpec, Seating
+from countless._mcmc.hdp.predictive import mean_shares, shares
+from countless._mcmc.hdp.state import Concentrations, HDPState, PriorSpec
 from countless.models import Gaussian
 from countless.priors import Gamma
 from countless.serialize.model_file import load_model, save_model
@@ -57,13 +57,13 @@ def test_threads_do_not_change_the_draws(fitted):
 
 def test_groups_decide_where_rows_do_not(fitted):
     between = np.array([[4.5, 0.2], [4.5, 0.2], [4.5, 0.2]])
-    chances = fitted.predict_proba(between, groups=["a", "c", "elsewhere"])
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert chances[0].argmax() == 1  # a has no cluster 0
-    assert chances[1].argmax() == 0  # c has no cluster 1
-    assert chances[0, 1] > chances[2, 1] > chances[1, 1]
+    probabilities = fitted.predict_proba(between, groups=["a", "c", "elsewhere"])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert probabilities[0].argmax() == 1  # a has no cluster 0
+    assert probabilities[1].argmax() == 0  # c has no cluster 1
+    assert probabilities[0, 1] > probabilities[2, 1] > probabilities[1, 1]
     assert fitted.predict(between, groups=["a", "c", "d"])[:2].tolist() == [1, 0]
-    np.testing.assert_array_equal(fitted.predict_proba(between)[2], chances[2])
+    np.testing.assert_array_equal(fitted.predict_proba(between)[2], probabilities[2])
     np.testing.assert_array_equal(fitted.predict(X, groups=GROUPS), fitted.labels_)
 
 
@@ -110,9 +110,9 @@ def test_shares_of_groups():
     expected = [[4 / 5, 0.6 / 5, 0.4 / 5], [2 / 5, 2.6 / 5, 0.4 / 5], [0.5, 0.3, 0.2]]
     np.testing.assert_allclose(shares(counts, weights, 2.0), expected)
     # One group whose rows are all at one cluster: the weights are Beta(m, gamma) given m tables.
-    seating = Seating(np.zeros(1), np.array([[1]]), np.array([0.5, 0.5]), np.zeros((1, 1)))
+    state = HDPState(np.zeros(1), np.array([[1]]), np.array([0.5, 0.5]), np.zeros((1, 1)))
     given_prior = PriorSpec(1e-9, 3.0)
-    found = mean_shares(seating, given_prior, Concentrations(1e-9, 3.0), np.random.default_rng(0))
+    found = mean_shares(state, given_prior, Concentrations(1e-9, 3.0), np.random.default_rng(0))
     np.testing.assert_allclose(found[0], [1, 0], atol=1e-6)
     np.testing.assert_allclose(found[1], [0.25, 0.75], atol=0.1)
 
@@ -137,12 +137,12 @@ def test_starts():
         ({}, [None, *range(89)], "row 0 has none"),
     ],
 )
-def test_what_is_refused(settings, groups, message):
+def test_invalid_parameters_and_groups_are_refused(settings, groups, message):
     with pytest.raises((TypeError, ValueError), match=message):
         HDPMixture(**FAST | settings).fit(X, groups=groups)
 
 
-def test_gaps_are_refused_by_cell():
+def test_missing_values_are_refused_by_cell():
     broken = X.copy()
     broken[4, 1] = np.nan
     with pytest.raises(ValueError, match="row 4, column 1"):
@@ -153,7 +153,7 @@ def test_stopped_runs_keep_their_draws(monkeypatch):
     from countless._mcmc.hdp import chain as hdp_chain
 
     done = []
-    sweep = hdp_chain.SharedChain.sweep
+    sweep = hdp_chain.HDPChain.sweep
 
     def interrupted(chain):
         if len(done) == 8:
@@ -161,7 +161,7 @@ def test_stopped_runs_keep_their_draws(monkeypatch):
         sweep(chain)
         done.append(chain)
 
-    monkeypatch.setattr(hdp_chain.SharedChain, "sweep", interrupted)
+    monkeypatch.setattr(hdp_chain.HDPChain, "sweep", interrupted)
     mixture = HDPMixture(
         n_chains=1, n_sweeps=500, burn_in=2, alpha=Gamma(2, 2), gamma=1.0, random_state=0
     )

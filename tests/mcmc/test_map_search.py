@@ -6,9 +6,9 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from countless import DPMixture
-from countless._mcmc.collapsed import partition_of
-from countless._mcmc.gibbs import log_joint
+from countless._mcmc.gibbs import partition_of
 from countless._mcmc.map_search import most_probable_partition
+from countless._mcmc.partition_chain import log_joint
 from countless.models import DiagonalGaussian, Gaussian
 from countless.priors import DirichletProcess, FiniteDirichlet
 

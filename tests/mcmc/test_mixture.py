@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_drawn_rows_look_like_the_data(fitted):
     assert (near > 0.2).all()
 
 
-def test_a_table_of_anything_with_gaps():
+def test_mixed_columns_with_missing_values():
     table = np.array(
         [[0.1, "a"], [np.nan, "a"], [0.3, None], [9.0, "b"], [9.2, "b"], [8.8, "b"]] * 5,
         dtype=object,
@@ -134,7 +135,7 @@ def test_thinning_and_burn_in():
 
 
 def test_chains_that_disagree_are_named(monkeypatch):
-    monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 0.5)
+    monkeypatch.setattr(sampled, "TUNING", replace(sampled.TUNING, highest_r_hat=0.5))
     with pytest.warns(ConvergenceWarning, match=r"disagree on \w+ \(R-hat .* after 20 sweeps"):
         assert not DPMixture(**SHORT).fit(X).converged_
 
@@ -187,7 +188,7 @@ import signal
 import warnings
 import numpy as np
 from countless import DPMixture
-from countless._mcmc.gibbs import PartitionChain
+from countless._mcmc.partition_chain import PartitionChain
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 chains, record = set(), PartitionChain.record
@@ -231,7 +232,7 @@ def test_an_interrupt_signal_leaves_a_mixture_with_the_draws_so_far():
 
 
 def test_chains_end_where_they_agree():
-    schedule = Schedule(100, 50, 2, looks=(10, 20, 40), halve=True)
+    schedule = Schedule(100, 50, 2, test_sweeps=(10, 20, 40), halve=True)
     chains = [Counter() for _ in range(3)]
     draws = run_chains(chains, schedule, agree=lambda draws: len(draws[0]) >= 5)
     assert draws == [[(12,), (14,), (16,), (18,), (20,)]] * 3
@@ -239,28 +240,27 @@ def test_chains_end_where_they_agree():
 
 
 def test_when_chains_end_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(sampled, "HIGHEST_R_HAT", 2.0)
-    monkeypatch.setattr(sampled, "FIRST_LOOK", 12)
+    tuning = replace(sampled.TUNING, highest_r_hat=2.0, first_test=12)
+    monkeypatch.setattr(sampled, "TUNING", tuning)
     fitted = [DPMixture(random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)]
     one, two = (mixture.posterior_ for mixture in fitted)
     assert np.array_equal(one.log_joint, two.log_joint)
     n_iter = fitted[0].n_iter_
-    assert n_iter in sampled.schedule_until_agreed(fitted[0]).looks
+    assert n_iter in sampled.schedule_until_agreed(fitted[0]).test_sweeps
     assert one.labels.shape == (4, n_iter - n_iter // 2, len(X))
     assert all(found.r_hat <= 2.0 for found in one.diagnostics().values())
 
 
 def test_one_chain_has_none_to_agree_with():
     schedule = sampled.schedule_until_agreed(DPMixture(n_chains=1, burn_in=7))
-    assert schedule == Schedule(sampled.SWEEPS_OF_ONE, 7)
+    assert schedule == Schedule(sampled.TUNING.single_chain_sweeps, 7)
 
 
 @pytest.mark.slow
 def test_a_stream_follows_the_posterior(monkeypatch):
     """Particles without sweeps over kept rows are weighted rightly."""
-    monkeypatch.setattr(particles, "N_KEPT", 0)
-    monkeypatch.setattr(particles, "N_BETWEEN", 1)
-    monkeypatch.setattr(particles, "N_PARTICLES", 1500)
+    tuning = particles.Tuning(n_particles=1500, n_stored=0, rows_between=1)
+    monkeypatch.setattr(particles, "TUNING", tuning)
     prior = DirichletProcess(1.0)
     model = FixedGaussian(0.5, 4.0, 0.0).bind([[0.0]])
     rows = model.rows([[0.0], [1.2], [0.9], [-1.0]])
@@ -287,7 +287,7 @@ def test_a_stream_finds_clusters_in_bounded_memory():
         stream.partial_fit(rows[batch])
     assert (stream.labels_.shape, stream.n_iter_) == ((300,), 3)
     assert adjusted_rand_score(true, stream.predict(rows)) > 0.95
-    assert stream.posterior_.labels.shape[2] == particles.N_KEPT
+    assert stream.posterior_.labels.shape[2] == particles.TUNING.n_stored
     assert sum(stream._stream.particles[0].sizes) == 900
     after = DPMixture(n_chains=1, n_sweeps=20, random_state=0).fit(X)
     after.partial_fit(X + np.array([30.0, 0.0]))
@@ -296,7 +296,7 @@ def test_a_stream_finds_clusters_in_bounded_memory():
 
 def test_batches_of_a_stream_draw_numbers_of_their_own(monkeypatch):
     """Rows that say nothing stay in one cluster as rarely as the prior says: 1 time in 40."""
-    monkeypatch.setattr(particles, "N_KEPT", 1)
+    monkeypatch.setattr(particles, "TUNING", replace(particles.TUNING, n_stored=1))
     stream = DPMixture(Multinomial(concentration=1.0), DirichletProcess(1.0), random_state=0)
     for _ in range(40):
         stream.partial_fit([[1.0]])
@@ -356,7 +356,7 @@ def test_a_saved_mixture_of_text_answers_the_same(name, tmp_path):
         ({"sampler": ["fast"]}, X, "sampler must be 'collapsed' or 'uncollapsed'; got"),
         ({"init": "two"}, X, "init must be 'one', 'dp-means' or a label for each row; got 'two'"),
         ({"init": [0, 1]}, X, "init has 2 labels; X has 90 rows"),
-        ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no gaps"),
+        ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no missing values"),
         ({"n_sweeps": 10, "burn_in": 10}, X, "burn_in must leave a sweep of n_sweeps=10"),
         ({"n_chains": 0}, X, "n_chains must be a whole number of at least 1; got 0"),
         ({"loss": "l2"}, X, "loss must be 'vi' or 'binder'; got 'l2'"),

@@ -1,23 +1,24 @@
 """Chains against the list of all 203 partitions of six rows, and against draws of their priors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 from countless._mcmc import split_merge
-from countless._mcmc.collapsed import (
-    MORE_VISITS,
+from countless._mcmc.gibbs import (
     NO_TARGET,
     NOTHING,
-    RESTLESS,
-    Setting,
-    Visits,
+    SCANS,
+    ScanOrder,
+    Target,
     partition_of,
+    uncollapsed_sweep,
 )
-from countless._mcmc.gibbs import PartitionChain
-from countless._mcmc.split_merge import settle, split_and_merge
-from countless._mcmc.uncollapsed import uncollapsed_sweep
+from countless._mcmc.partition_chain import PartitionChain
+from countless._mcmc.split_merge import split_and_merge, warm_up
 from countless.kernels.gibbs import sweep
 from countless.models import (
     Bernoulli,
@@ -141,8 +142,8 @@ def kept(move, model, X, prior, n_draws):
     exact = enumerated(model, rows, prior)
     random = np.random.default_rng(0)
     before = PARTITIONS[random.choice(len(exact), size=n_draws, p=exact)]
-    setting = Setting(model, rows, prior.tables(6), random)
-    after = np.array([move(partition_of(model, rows, one), setting).labels for one in before])
+    target = Target(model, rows, prior.tables(6), random)
+    after = np.array([move(partition_of(model, rows, one), target).labels for one in before])
     assert np.mean(codes(before) != codes(after)) > 0.05  # who stays keeps any distribution
     often = exact * n_draws > 5
     observed, expected = (
@@ -156,35 +157,35 @@ def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
     model, prior = model.bind(X), PRIORS["dirichlet"]
     rows = model.rows(X)
     chain = PartitionChain(
-        model, prior, rows, np.zeros(6, int), np.random.default_rng(0), n_forgotten=20
+        model, prior, rows, np.zeros(6, int), np.random.default_rng(0), n_burn_in=20
     )
     draws = []
     for n_before in range(2500):
         chain.sweep()
         if n_before >= 20:
             draws.append(chain.partition.labels)
-    assert len(chain._sweep.keywords["visits"].order) > 6  # some rows are visited again
+    assert len(chain._sweep.keywords["scan_order"].order) > 6  # some rows are visited again
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
 
 def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
-    visits = Visits(10, n_settling=6)
+    scan_order = ScanOrder(10, n_warm_up=6)
     for n_before in range(20):
         odds = np.zeros(10)
         odds[[0, 1]] = n_before < 3  # too early
-        odds[2] = 2 * RESTLESS * (n_before in (3, 5))
-        odds[3] = 2 * RESTLESS * (n_before == 4)  # too seldom
+        odds[2] = 2 * SCANS.ambiguous_odds * (n_before in (3, 5))
+        odds[3] = 2 * SCANS.ambiguous_odds * (n_before == 4)  # too seldom
         odds[4] = n_before > 5  # too late
-        assert visits.looks == (3 <= n_before < 6)
+        assert scan_order.records_odds == (3 <= n_before < 6)
         with np.errstate(divide="ignore"):
-            visits.note(np.log(odds))
-    np.testing.assert_array_equal(visits.order, [*range(10), *[2] * MORE_VISITS])
+            scan_order.record(np.log(odds))
+    np.testing.assert_array_equal(scan_order.order, [*range(10), *[2] * SCANS.extra_scans])
 
 
-def test_a_sweep_over_restless_rows_alone_visits_them_three_times():
-    visits = Visits(10, n_settling=1)
-    visits.note(np.zeros(10))
-    np.testing.assert_array_equal(visits.order, [*range(10)] * 3)
+def test_extra_scans_of_ambiguous_rows_are_limited():
+    scan_order = ScanOrder(10, n_warm_up=1)
+    scan_order.record(np.zeros(10))
+    np.testing.assert_array_equal(scan_order.order, [*range(10)] * 3)
 
 
 def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
@@ -194,7 +195,7 @@ def test_a_chain_that_settles_joins_the_halves_of_a_cluster():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(600)
     rows = model.rows(X)
     halves = partition_of(model, rows, np.arange(600) % 2)
-    joined = settle(halves, Setting(model, rows, tables, random), 24)
+    joined = warm_up(halves, Target(model, rows, tables, random), 24)
     assert len(joined.sizes) == 1
 
 
@@ -205,7 +206,7 @@ def test_a_chain_that_settles_mends_a_border_between_two_clusters():
     model, tables = Gaussian().bind(X), DirichletProcess(1.0).tables(400)
     rows = model.rows(X)
     wrong = partition_of(model, rows, truth & (X[:, 1] > 6.5))
-    mended = settle(wrong, Setting(model, rows, tables, random), 12)
+    mended = warm_up(wrong, Target(model, rows, tables, random), 12)
     assert adjusted_rand_score(truth, mended.labels) > 0.98  # a row may be by itself
     np.testing.assert_array_equal(mended.sizes, np.bincount(mended.labels))
     summed = partition_of(model, rows, mended.labels).statistics
@@ -221,9 +222,9 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
     rows = model.rows(X)
     two = partition_of(model, rows, truth)
     three = partition_of(model, rows, np.where(random.random(800) < 0.4, 2, truth))
-    setting = Setting(model, rows, tables, random)
+    target = Target(model, rows, tables, random)
     for _ in range(6):  # tries any one of the clusters
-        two, three = (settle(one, setting, 0) for one in (two, three))
+        two, three = (warm_up(one, target, 0) for one in (two, three))
     for found in (two, three):
         assert adjusted_rand_score(truth, found.labels) > 0.85
         np.testing.assert_array_equal(found.sizes, np.bincount(found.labels, minlength=2))
@@ -231,8 +232,8 @@ def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
 
 def ask_early(monkeypatch):
     """Let splits and merges be given up after any row, few as there are."""
-    monkeypatch.setattr(split_merge, "PART_PER_NUMBER", 0)
-    monkeypatch.setattr(split_merge, "LEAST_PART", 1)
+    tuning = replace(split_merge.TUNING, tested_entries=0, tested_rows=1)
+    monkeypatch.setattr(split_merge, "TUNING", tuning)
 
 
 early = pytest.mark.parametrize("early", [False, True], ids=["whole", "in parts"])
@@ -241,7 +242,7 @@ early = pytest.mark.parametrize("early", [False, True], ids=["whole", "in parts"
 @pytest.mark.slow
 @early
 @cases(("diagonal", "pitman-yor"), ("gaussian", "dirichlet"))
-def test_splits_and_merges_alone_keep_the_posterior(model, X, prior, early, monkeypatch):
+def test_split_merge_moves_leave_the_posterior_invariant(model, X, prior, early, monkeypatch):
     def move(*state):  # a wrong ratio shows where it has had its way for long
         return split_and_merge(*state, 20, 1 if early else None)
 
@@ -262,11 +263,11 @@ def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior(prior, early,
         ask_early(monkeypatch)
     model = Multinomial(1.0).bind(np.zeros((14, 2)))
     rows = np.zeros((14, 2))
-    setting = Setting(model, rows, prior.tables(14), np.random.default_rng(0))
+    target = Target(model, rows, prior.tables(14), np.random.default_rng(0))
     partition = partition_of(model, rows, np.zeros(14, int))
     n_clusters = np.empty(1500, dtype=int)
     for draw in range(1500):
-        partition = split_and_merge(partition, setting, 6, 1 if early else None)
+        partition = split_and_merge(partition, target, 6, 1 if early else None)
         n_clusters[draw] = len(partition.sizes)
     found = np.bincount(n_clusters, minlength=15) / 1500
     assert 0.5 * np.abs(found - prior.n_clusters_distribution(14)).sum() < 0.07

@@ -1,5 +1,7 @@
 """The point estimate against all partitions, against every draw, and against scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -123,13 +125,13 @@ def test_the_same_seed_gives_the_same_partition_and_others_the_same_loss():
 def test_many_draws_are_all_heard(monkeypatch):
     # Half of the run says otherwise, but only the draws that the first look leaves out.
     draws = np.tile(numbered([[0, 0, 1, 1], [0, 1, 1, 1]]), (3, 1))[[0, 1, 1, 1, 0]]
-    monkeypatch.setattr(search, "SEARCHED_DRAWS", 2)
+    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, first_draws=2))
     np.testing.assert_array_equal(point_estimate(draws, random_state=0), [0, 1, 1, 1])
 
 
 def test_tables_that_would_be_too_large_get_fewer_draws(monkeypatch):
     draws = overlapping_draws(400, 60)
-    monkeypatch.setattr(search, "TABLE_BYTES", 5_000)
+    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, table_bytes=5_000))
     few = search._spread(draws, len(draws))
     assert 1 < len(few) < 60
     np.testing.assert_array_equal(few[[0, -1]], draws[[0, -1]])

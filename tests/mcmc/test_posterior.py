@@ -11,8 +11,7 @@ from sklearn.datasets import make_blobs
 
 from countless import DPMixture
 from countless._labels import number_by_appearance
-from countless._mcmc.diagnostics import diagnose
-from countless._mcmc.posterior import Posterior
+from countless._mcmc.posterior import Posterior, diagnose
 
 draws_of_labels = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 9))
@@ -132,7 +131,7 @@ def test_arviz_reads_the_draws(monkeypatch):
     ("labels", "log_joint", "parameters", "says"),
     [
         ([[0, 1]], [[0.0]], {}, r"labels must have the shape .* got \(1, 2\)"),
-        ([[[0.5, 1.0]]], [[0.0]], {}, "labels must be whole numbers; got float64"),
+        ([[[0.5, 1.0]]], [[0.0]], {}, "labels must be integers; got float64"),
         ([[[0, -1]]], [[0.0]], {}, "labels must be from 0 to 65536; got -1"),
         ([[[0, 65537]]], [[0.0]], {}, "labels must be from 0 to 65536; got 65537"),
         ([[[0, 1]]], [0.0], {}, r"log_joint must begin with the chains and draws \(1, 1\)"),

@@ -128,7 +128,7 @@ def test_a_given_scale_leaves_the_freedom_its_posterior():
     assert np.mean(draws) == pytest.approx(mean, abs=0.1)
 
 
-def test_fitting_finds_what_made_the_rows():
+def test_fitting_recovers_the_hyperparameters():
     rng = np.random.default_rng(3)
     labels = np.repeat(np.arange(200), 5)
     means = 4.0 + 3.0 * rng.normal(size=200)

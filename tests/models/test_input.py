@@ -25,16 +25,16 @@ DATES = pd.DataFrame({"day": np.array(["2020-01-01", "NaT"], dtype="datetime64[n
 @pytest.mark.parametrize(
     ("model", "X", "message"),
     [
-        (Gaussian(), [[1.0, 2.0], [NAN, 0.0]], "a gap, .*: row 1, column 0 has nan"),
-        (Multinomial(), [[1.0, NAN]], "a gap, .*: row 0, column 1"),
+        (Gaussian(), [[1.0, 2.0], [NAN, 0.0]], "a missing value, .*: row 1, column 0 has nan"),
+        (Multinomial(), [[1.0, NAN]], "a missing value, .*: row 0, column 1"),
         (Gaussian(), [[1.0], [np.inf]], "contains infinity: row 1, column 0"),
         (DiagonalGaussian(), [[1.0], [-np.inf]], "contains infinity: row 1, column 0"),
         (Poisson(), [[1], [-2]], "a negative count: row 1, column 0 has -2"),
-        (Poisson(), [[1.5]], "not whole: row 0, column 0 has 1.5"),
+        (Poisson(), [[1.5]], "not an integer: row 0, column 0 has 1.5"),
         (Multinomial(), [[1, 0], [3, -1]], "a negative count: row 1, column 1"),
         (Bernoulli(), [[0], [2]], "neither 0 nor 1: row 1, column 0 has 2"),
         (Categorical(levels=2), [[0], [2]], "2, which is no known level: row 1, column 0"),
-        (Categorical(), np.array([[None], [NAN]], dtype=object), "nothing but gaps in column 0"),
+        (Categorical(), np.array([[None], [NAN]], dtype=object), "no values in column 0"),
         (Categorical(levels=["a", "a"]), [["a"]], "levels must be one or more, and differ"),
         (DiagonalGaussian(), np.array([["1"], ["x"]], dtype=object), "'x', not a number: row 1"),
         (Gaussian(), [1.0, 2.0], "rows and columns; its shape is"),
@@ -75,7 +75,7 @@ def test_bad_input_is_named(model, X, message):
 
 
 @pytest.mark.parametrize("model", [Gaussian(), DiagonalGaussian(), Multinomial()])
-def test_another_number_of_columns(model):
+def test_rows_with_another_number_of_columns_are_refused(model):
     with pytest.raises(ValueError, match="X has 3 columns; the model has 2"):
         model.bind(np.eye(2)).rows(np.eye(3))
 
@@ -103,7 +103,7 @@ def test_awkward_tables_have_an_answer(model, X):
     assert np.isfinite(sequential)
 
 
-def test_a_column_of_gaps_says_nothing():
+def test_a_column_of_missing_values_is_uninformative():
     X = np.array([[1.0, NAN], [2.0, NAN]])
     both, one = DiagonalGaussian().bind(X), DiagonalGaussian().bind(X[:, :1])
     expected = one.log_marginal(one.statistics(one.rows(X[:, :1])))
@@ -159,7 +159,7 @@ def test_numbers_beside_text_in_lists_stay_numbers():
     ],
     ids=["boolean", "string", "Int64", "dates"],
 )
-def test_gaps_of_pandas_are_gaps(column):
+def test_missing_values_of_pandas_are_missing(column):
     X = pd.DataFrame({"answer": column})
     bound = Columns().bind(X)
     np.testing.assert_array_equal(bound.rows(X)[:, 0], [1.0, NAN, 0.0])

@@ -15,12 +15,12 @@ class Nothing(NamedTuple):
     statistics: np.ndarray
 
 
-def test_every_question_needs_an_answer():
+def test_every_required_kernel_function_is_needed():
     with pytest.raises(TypeError, match="Nothing: missing or unknown add_row, log_marginal"):
         implement(Nothing, refresh=None)
 
 
-def test_unknown_questions_are_refused():
+def test_unknown_kernel_functions_are_refused():
     with pytest.raises(TypeError, match="merge_rows"):
         implement(Nothing, merge_rows=None)
 

@@ -1,4 +1,4 @@
-"""From a table to a matrix: kinds of columns, gaps, scales, and the same again at predict."""
+"""From a table to a matrix: kinds of columns, missing values, scales; the same at predict."""
 
 import json
 from operator import attrgetter
@@ -28,7 +28,7 @@ def numbers(*values):
 
 def table_of(**columns):
     first = next(iter(columns.values()))
-    return Table("t.csv", columns, len(first.gaps))
+    return Table("t.csv", columns, len(first.missing))
 
 
 def plan_of(table, roles=None, **choices):
@@ -140,20 +140,22 @@ def test_standardising_and_indicators():
     np.testing.assert_array_equal(plan_of(table, scale=False).prepared.matrix[:, 0], [1, 3, 5, 7])
 
 
-def test_gaps_are_refused_dropped_or_filled():
+def test_missing_values_are_refused_dropped_or_filled():
     table = table_of(x=numbers(1, NAN, 5, 9), c=words("b", "a", None, "b"))
-    with pytest.raises(InputError, match=r"'x' has 1 gap, the first in row 2 \(2 gaps in 2 col"):
+    with pytest.raises(
+        InputError, match=r"'x' has 1 missing value, the first in row 2 \(2 missing values in 2 col"
+    ):
         plan_of(table)
-    dropped = plan_of(table, gaps="drop", scale=False)
-    # In the rows without gaps c is constant; without c, row 3 has no gap.
+    dropped = plan_of(table, missing="drop", scale=False)
+    # In the rows without missing values c is constant; without c, row 3 has no missing value.
     assert dropped.prepared.rows.tolist() == [0, 2, 3]
     assert dropped.prepared.matrix.tolist() == [[1], [5], [9]]
     assert "constant" in dropped.columns[1].done
-    filled = plan_of(table, gaps="impute", scale=False)
+    filled = plan_of(table, missing="impute", scale=False)
     assert filled.prepared.matrix[:, 0].tolist() == [1, 5, 5, 9]
     assert filled.prepared.matrix[2, 1:].tolist() == [0, 1]
-    with pytest.raises(InputError, match="has a gap; say --gaps impute"):
-        plan_of(table_of(x=numbers(1, 2, NAN, NAN), y=numbers(NAN, NAN, 4, 5)), gaps="drop")
+    with pytest.raises(InputError, match="has a missing value; say --missing impute"):
+        plan_of(table_of(x=numbers(1, 2, NAN, NAN), y=numbers(NAN, NAN, 4, 5)), missing="drop")
 
 
 def test_infinite_and_huge_values_are_named():
@@ -224,7 +226,7 @@ def test_weights_must_be_numbers():
 @pytest.fixture
 def fitted():
     table = table_of(x=numbers(1, NAN, 5, 9), c=words("b", "a", None, "b"))
-    return plan_of(table, gaps="impute").preparation
+    return plan_of(table, missing="impute").preparation
 
 
 def test_json_round_trip(fitted):
@@ -241,9 +243,9 @@ def test_same_preparation_for_new_rows(fitted):
     assert len(prepared.notes) == 1
     assert "'new'" in prepared.notes[0]
     assert "1 row with" in prepared.notes[0]
-    assert fitted.apply(new, gaps="drop").rows.tolist() == [0]
-    with pytest.raises(InputError, match="'x' has 1 gap"):
-        fitted.apply(new, gaps="error")
+    assert fitted.apply(new, missing="drop").rows.tolist() == [0]
+    with pytest.raises(InputError, match="'x' has 1 missing value"):
+        fitted.apply(new, missing="error")
 
 
 def test_columns_of_another_kind_are_named(fitted):
@@ -260,7 +262,7 @@ def test_columns_of_another_kind_are_named(fitted):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda value: value.update(gaps="guess"),
+        lambda value: value.update(missing="guess"),
         lambda value: value.update(dtype="object"),
         lambda value: value.update(steps=[]),
         lambda value: value.update(more=1),

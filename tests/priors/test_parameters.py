@@ -43,15 +43,15 @@ def test_densities_and_draws_against_scipy(hyperprior):
     law = LAWS[type(hyperprior)](hyperprior)
     for value in law.ppf([0.01, 0.2, 0.5, 0.9, 0.999]):
         assert hyperprior.log_density(value) == pytest.approx(law.logpdf(value))
-        place = hyperprior.to_line(value)
-        back, log_slope = hyperprior.from_line(place)
+        place = hyperprior.unconstrain(value)
+        back, log_jacobian = hyperprior.constrain(place)
         assert back == pytest.approx(value)
         step = 1e-6
         ahead, behind = (
-            hyperprior.from_line(place + step)[0],
-            hyperprior.from_line(place - step)[0],
+            hyperprior.constrain(place + step)[0],
+            hyperprior.constrain(place - step)[0],
         )
-        assert np.exp(log_slope) == pytest.approx((ahead - behind) / (2 * step), rel=1e-5)
+        assert np.exp(log_jacobian) == pytest.approx((ahead - behind) / (2 * step), rel=1e-5)
     random = np.random.default_rng(0)
     draws = [hyperprior.draw(random) for _ in range(2_000)]
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3

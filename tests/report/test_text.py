@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from countless._path.penalty import Plateau
+from countless._path.path import Plateau
 from countless._report.plain import how_sure, number, percent, printable
 from countless._report.summary import ClusterSummary, Trait
 from countless._report.text import clusters_view, columns_view
@@ -67,7 +67,7 @@ def test_neighbours_that_are_alike_share_a_line_in_wide_tables():
     assert "c8 to c29 (22)" in text
     assert len(text.splitlines()) == 4
     assert len(rendered(columns_view(many[:20])).splitlines()) == 21
-    unlike = [column._replace(n_gaps=i) for i, column in enumerate(many * 2)]
+    unlike = [column._replace(n_missing=i) for i, column in enumerate(many * 2)]
     assert "20 more columns" in rendered(columns_view(unlike))
 
 
@@ -83,14 +83,14 @@ def test_many_clusters_show_fewer_traits():
     assert lines(clusters) == 1 + 9 * 3
 
 
-def test_typical_values_are_short_and_gaps_are_named():
+def test_typical_values_are_short_and_missing_values_are_named():
     cluster = ClusterSummary(0, 3, 0.5, 1, [Trait("length", None, 9.0, 1.0, 2.0)])
-    for cell, shown in (("9.220195123470049", " 9.2202 "), ("9.25", " 9.25 "), ("", " (gap) ")):
+    for cell, shown in (("9.220195123470049", " 9.2202 "), ("9.25", " 9.25 "), ("", " (missing) ")):
         view = clusters_view([cluster], lambda row, column, cell=cell: cell, lambda row: "row 7")
         assert shown in rendered(view)
 
 
-def test_how_sure():
+def test_confidence_is_stated_with_the_next_best_number():
     best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
     next_one = Plateau(1, 60.0, float("inf"), float("inf"), float("inf"), 0.1)
     assert how_sure(0.7, [best, next_one]).endswith("; next best: 1 cluster")

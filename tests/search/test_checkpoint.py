@@ -40,10 +40,10 @@ def stop_after(monkeypatch, n_saves):
     """Stop a run right after it was saved so many times."""
     save, count = module.Checkpoint.save, 0
 
-    def saving(self, nearest, progress):
+    def saving(self, assignment, progress):
         nonlocal count
         before = self._last
-        save(self, nearest, progress)
+        save(self, assignment, progress)
         count += self._last > before
         if count == n_saves:
             raise Stopped
@@ -111,8 +111,8 @@ def test_another_run_is_told_that_the_checkpoint_is_in_use(tmp_path, monkeypatch
     X, path = table(), tmp_path / "run.checkpoint"
     save, refused = module.Checkpoint.save, []
 
-    def meddle(self, nearest, progress):
-        save(self, nearest, progress)
+    def meddle(self, assignment, progress):
+        save(self, assignment, progress)
         if not refused:
             with pytest.raises(ValueError, match="is in use by another run"):
                 DPMeans(20.0, checkpoint=path).fit(X)

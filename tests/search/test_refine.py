@@ -1,5 +1,7 @@
 """Refinement lowers the true objective by exact moves, and stops only where none helps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,9 +12,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import DPMeans, penalty_path
 from countless._data.open import open_rows
-from countless._search.assignment import Nearest
-from countless._search.center_neighbors import list_neighbours
-from countless._search.refine import Refiner
+from countless._search.assignment import Assignment
+from countless._search.center_neighbors import list_neighbors
+from countless._search.pruning import PRUNING
+from countless._search.refine import RowClusters
 from countless.divergences import DIVERGENCES, get_divergence
 from plain import all_partitions
 
@@ -159,22 +162,25 @@ def test_centers_far_from_the_rows_asked_about():
     assert model.predict([[1e3, 1e3]]).tolist() == [1]
 
 
-@pytest.mark.parametrize("constant", [None, "sketch.MANY_CENTERS", "merge.MANY_CLUSTERS"])
-def test_ways_for_very_many_clusters_are_exact(monkeypatch, constant):
-    if constant:
-        monkeypatch.setattr(f"countless._search.{constant}", 8)
+@pytest.mark.parametrize("way", ["plain", "projection", "merge"])
+def test_ways_for_very_many_clusters_are_exact(monkeypatch, way):
+    if way == "projection":
+        few = replace(PRUNING, projected_centers=8)
+        monkeypatch.setattr("countless._search.projection.PRUNING", few)
+    elif way == "merge":
+        monkeypatch.setattr("countless._search.merge.MANY_CLUSTERS", 8)
     random = np.random.RandomState(4)
     # Centers in a plane of twelve dimensions, so that few directions tell them apart.
     X = random.uniform(0, 9, (500, 2)) @ random.standard_normal((2, 12))
     X += random.normal(scale=0.05, size=X.shape)
     model = DPMeans(6.0).fit(X)
     assert model.n_clusters_ > 24
-    nearest = np.square(X[:, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
-    assert np.array_equal(model.labels_, nearest)
+    assignment = np.square(X[:, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(model.labels_, assignment)
     assert model.objective_ == pytest.approx(objective(X, model.labels_, 6.0), rel=1e-9)
 
 
-def test_sums_follow_labels_after_ventures_that_fail(monkeypatch):
+def test_sums_follow_labels_after_over_splits_that_fail(monkeypatch):
     monkeypatch.setattr("countless._search.refine.MANY_CLUSTERS", 8)
     for seed in range(30):
         X = blobs(seed, 400, 2)
@@ -250,8 +256,8 @@ def test_local_search_of_many_clusters_ends_exact(kind, shift):
     assert model.n_clusters_ > 300
     assert model.cluster_centers_.dtype == np.float64
     assert np.array_equal(model.predict(X), model.labels_)
-    nearest = np.square(X[:500, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
-    assert np.array_equal(model.labels_[:500], nearest)
+    assignment = np.square(X[:500, None] - model.cluster_centers_).sum(axis=2).argmin(axis=1)
+    assert np.array_equal(model.labels_[:500], assignment)
     cost = np.square(X - model.cluster_centers_[model.labels_]).sum()
     assert model.objective_ == pytest.approx(cost + 0.002 * model.n_clusters_)
     assert (np.diff(model.objective_history_) <= 1e-9).all()
@@ -265,25 +271,28 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(pas
     listed = []
 
     def spy(*arguments, **options):
-        listed.append(list_neighbours(*arguments, **options))
+        listed.append(list_neighbors(*arguments, **options))
         return listed[-1]
 
-    monkeypatch.setattr("countless._search.assignment.list_neighbours", spy)
-    monkeypatch.setattr("countless._search.assignment.PASSES_A_LIST", passes)
-    monkeypatch.setattr("countless._search.center_neighbors.LOCAL_NEIGHBOURS", 6)
+    monkeypatch.setattr("countless._search.assignment.list_neighbors", spy)
+    short = replace(PRUNING, passes_a_list=passes, local_neighbors=6)
+    monkeypatch.setattr("countless._search.assignment.PRUNING", short)
+    monkeypatch.setattr("countless._search.center_neighbors.PRUNING", short)
     X = np.random.RandomState(0).uniform(size=(3000, 2))
     with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
-        nearest = Nearest(rows)
-        nearest.start_from((X[:, 0] * 40).astype(np.int32))  # centers have a long way to go
-        refiner = Refiner(nearest, 0.5)
+        assignment = Assignment(rows)
+        assignment.set_labels((X[:, 0] * 40).astype(np.int32))  # centers have a long way to go
+        clusters = RowClusters(assignment, 0.5)
         for turn in range(12):
             if turn % 6 == 1:
-                assert len(refiner.split(0.1, most=9)) + refiner.merge() > 0
-            own = nearest.labels.copy()
-            nearest.settle(local=True)
+                assert clusters.split(0.2) + clusters.merge() > 0
+            own = assignment.labels.copy()
+            assignment.lloyd_step(local=True)
             neighbours, gaps = listed[-1][:2]
-            around = np.column_stack([np.arange(nearest.n_clusters), neighbours])[own]
-            distance = np.linalg.norm(X[:, None] - nearest.centers[around], axis=2)
+            around = np.column_stack([np.arange(assignment.n_clusters), neighbours])[own]
+            distance = np.linalg.norm(X[:, None] - assignment.centers[around], axis=2)
             distance[:, 1:][gaps[own, :-1] > 2 * distance[:, :1]] = np.inf  # known to be farther
-            assert np.array_equal(nearest.labels, around[np.arange(3000), distance.argmin(axis=1)])
-            nearest.drop_empty()
+            assert np.array_equal(
+                assignment.labels, around[np.arange(3000), distance.argmin(axis=1)]
+            )
+            assignment.drop_empty()

@@ -17,7 +17,7 @@ import countless
 from countless._auto.merged import MergedMixture
 from countless._data.table import Numbers, Table, Unusable, Words
 from countless.preprocess.prepare import CategoricalStep, NumericStep, Preparation
-from countless.serialize import KINDS
+from countless.serialize import SERIALIZERS
 from countless.serialize.model_file import load_model, model_bytes
 
 RNG = np.random.default_rng(0)
@@ -86,7 +86,7 @@ STEP = 17
 
 
 def test_every_kind_is_altered():
-    assert {name.split()[0] for name, _, _ in MODELS} == set(KINDS)
+    assert {name.split()[0] for name, _, _ in MODELS} == set(SERIALIZERS)
 
 
 VALUES = [float("nan"), float("inf"), -1, 0, 2**31 - 1, 2**62, 1e300, -1e300, 1e-300, 10**400]
@@ -262,7 +262,7 @@ def test_every_field_of_a_preparation_altered_is_one_line_or_a_matrix():
         NumericStep("empty", 0.0, 0.0, 1.0),
         CategoricalStep("b", "u", ("u", "v")),
     )
-    saved = Preparation(steps, gaps="impute", group="c").to_json()
+    saved = Preparation(steps, missing="impute", group="c").to_json()
     table = Table(
         "t",
         {

@@ -114,7 +114,7 @@ def test_every_merge_is_the_best_of_all_pairs_and_the_evidence_is_the_recursions
 
 @settings(max_examples=25)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.floats(0.05, 20))
-def test_cached_partners_choose_what_a_look_at_all_pairs_does(n, seed, alpha):
+def test_cached_partners_equal_a_search_of_all_pairs(n, seed, alpha):
     model = DiagonalGaussian()
     X = np.random.default_rng(seed).normal(size=(n, 2)).round(1)
     model = model.bind(X)
@@ -220,7 +220,7 @@ def test_the_tree_with_the_most_evidence_is_kept():
     assert scores[True] > scores[False]
 
 
-def test_what_was_given_is_not_learned():
+def test_given_hyperparameters_are_not_learned():
     X, _ = make_blobs(60, centers=3, random_state=1)
     given = DiagonalGaussian(strength=0.2, scale=0.5)
     model = BayesianHierarchicalClustering(given).fit(X)
@@ -383,7 +383,7 @@ def test_any_concentration_has_an_answer(alpha, n_clusters):
     assert model.predict(X).tolist() == model.labels_.tolist()
 
 
-def test_it_says_when_it_stops_early():
+def test_early_stop_raises_a_warning():
     X, _ = make_blobs(60, centers=3, random_state=1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
         BayesianHierarchicalClustering(max_iter=1).fit(X)
@@ -396,7 +396,7 @@ def test_it_says_when_it_stops_early():
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
         ({"alpha": "one"}, "alpha must be a positive number; got 'one'"),
         ({"learn": 2}, "learn must be True or False; got 2"),
-        ({"n_leaves": 1}, "n_leaves must be None or a whole number of at least 2; got 1"),
+        ({"n_leaves": 1}, "n_leaves must be None or an integer of at least 2; got 1"),
         ({"leaves": "rows"}, "leaves must be 'auto', 'sample' or 'micro'; got 'rows'"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
     ],

@@ -8,8 +8,8 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
+from countless._data.cells import NUMERIC, levels_of, numbers_of, read_columns
 from countless._numbers import check_column_names
-from countless.dissimilarity.cells import NUMERIC, levels_of, numbers_of, read_columns
 from countless.dp_mixture import DPMixture
 
 # Permutation test of dependence between columns: rows of the sample, and number of permutations.

@@ -1,10 +1,5 @@
-"""Text and Parquet tables through pyarrow, converted to columns of numbers and text.
+"""Tables of pyarrow as columns of numbers and text, and its errors in one line."""
 
-A text table is parsed as one block, so that the type of a column is inferred from all of its rows
-and not from the first ones.
-"""
-
-import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -13,77 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv, parquet
 
 from .._errors import InputError
 from .table import Column, Numbers, Unusable, Words, counted
 
-GAP_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-
-_LARGEST_BLOCK = 2**31 - 1  # pyarrow counts the bytes of a block in 32 bits
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-_OTHER_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
 
 Columns = tuple[dict[str, Column], int]
-
-
-def read_text(
-    text: bytes, name: str, *, delimiter: str, decimal: str, header: bool, as_text: Set[str]
-) -> Columns:
-    """Parse a delimited text table.
-
-    Examples
-    --------
-    >>> columns, n_rows = read_text(
-    ...     b"a,b\\n1,x\\n2,?\\n", "t", delimiter=",", decimal=".", header=True, as_text=set()
-    ... )
-    >>> columns["b"].words()
-    ['x', '']
-    """
-    if header and b"\n" not in text.strip() and b"\r" not in text.strip():
-        raise InputError(f"{name} has no rows, only a line of column names")
-    block = min(max(len(text) + 1, 1024), _LARGEST_BLOCK)
-    with one_line_errors(name, n_header=int(header)):
-        table = csv.read_csv(
-            pa.BufferReader(text),
-            read_options=csv.ReadOptions(
-                use_threads=False, block_size=block, autogenerate_column_names=not header
-            ),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                null_values=list(GAP_WORDS),
-                strings_can_be_null=True,
-                # No text is parsed as Boolean: 'true' is text, at fit and at predict.
-                true_values=[],
-                false_values=[],
-                decimal_point=decimal,
-                column_types={column: pa.string() for column in as_text},
-            ),
-        )
-        names = table.column_names
-    if not header:
-        names = [""] * len(names)
-    _check_header(names, name)
-    return columns_of(table, names, name, as_text)
-
-
-def read_parquet(file: io.BufferedIOBase, name: str, *, as_text: Set[str]) -> Columns:
-    """Read a Parquet file.
-
-    Examples
-    --------
-    >>> import io
-    >>> import pyarrow as pa
-    >>> from pyarrow import parquet
-    >>> file = io.BytesIO()
-    >>> parquet.write_table(pa.table({"a": [1, None]}), file)
-    >>> _ = file.seek(0)
-    >>> read_parquet(file, "t", as_text=set())[0]["a"].values
-    array([ 1., nan])
-    """
-    with one_line_errors(name):
-        table = parquet.ParquetFile(file).read()
-    return columns_of(table, table.column_names, name, as_text)
 
 
 @contextmanager
@@ -100,48 +31,6 @@ def one_line_errors(name: str, n_header: int = 0) -> Iterator[None]:
         else:
             message = " ".join(str(error).split())
         raise InputError(f"{name}: {message}") from error
-
-
-def check_text(text: bytes, name: str) -> None:
-    """Reject input that is not UTF-8 text.
-
-    Examples
-    --------
-    >>> check_text(b"a,b", "t.csv")
-    """
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{name} is UTF-16 text; save it as UTF-8")
-    if not text.strip():
-        raise InputError(f"{name} is empty")
-    if (at := text.find(b"\0")) >= 0:
-        line = text.count(b"\n", 0, at) + 1
-        raise InputError(f"{name} is not a text table: line {line} holds a zero byte")
-
-
-def check_delimiter(text: bytes, name: str, delimiter: str) -> None:
-    """Reject a first line that another common delimiter would split.
-
-    Examples
-    --------
-    >>> check_delimiter(b"a,b", "t.csv", ",")
-    """
-    first = text.strip().partition(b"\n")[0].rstrip().decode(errors="replace")
-    for other, spelled in _OTHER_DELIMITERS.items():
-        if other in first and delimiter not in first:
-            raise InputError(
-                f"{name} has one column only, {first!r}; "
-                f"if cells are separated by {spelled}, say --delimiter {spelled}"
-            )
-
-
-def _check_header(names: list[str], name: str) -> None:
-    # Integers are common column names (years, positions); fractions are data.
-    if names and all(_is_number(label) for label in names) and any("." in n for n in names):
-        raise InputError(f"{name}: the first line holds data, not column names; say --no-header")
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?\d*\.?\d+(e[+-]?\d+)?\s*", text, re.IGNORECASE) is not None
 
 
 def columns_of(table: Any, names: list[str], source: str, as_text: Set[str]) -> Columns:

@@ -1,4 +1,4 @@
-"""The interface of storage backends: memory, disk and Dask clusters.
+"""The interface of storage backends, and the one for tables in memory.
 
 An algorithm is a sequence of steps. A step is a function of one block of rows, of the per-row state
 of these rows (labels, bounds), and of a message that is the same for all blocks; it updates the
@@ -17,9 +17,10 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from countless._data.block import Block, join, ones
-from countless._data.fixed_point import Frame, Summary
+from countless._data.block import Block, concatenate_blocks, make_block, slice_block, unit_weights
+from countless._data.fixed_point import FixedPoint, Summary
 
 # Values in a block: enough to make the overhead of calls small, few enough for load balance.
 BLOCK_VALUES = 2**20
@@ -27,10 +28,10 @@ LEAST_VALUES = 2**16
 SMALLEST_BLOCK, LARGE_BLOCK, LARGEST_BLOCK = 2**6, 2**13, 2**14
 FEWEST_BLOCKS = 16
 # Per-thread copies of sums take at most this share of the table's memory; else threads share them.
-ROOM = 1 / 64
+THREAD_SUMS_SHARE = 1 / 64
 
 Fields = dict[str, tuple[Any, Any]]  # name -> (dtype, value to start with)
-Held = dict[str, np.ndarray]  # per-row state of one block
+BlockState = dict[str, np.ndarray]  # per-row state of one block
 
 
 def block_size(n_rows: int, n_features: int) -> int:
@@ -41,7 +42,7 @@ def block_size(n_rows: int, n_features: int) -> int:
     return 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
 
 
-class Rows(ABC):
+class Backend(ABC):
     """A storage backend: a table, its per-row state, and a way to run steps on its blocks.
 
     Attributes
@@ -50,7 +51,7 @@ class Rows(ABC):
         The row ranges of the blocks.
     n_threads, n_bytes, is_sparse : int, int, bool
         Threads of this process; size of the table; whether it is sparse.
-    frame : Frame
+    fixed_point : FixedPoint
         Divergence, origin and fixed-point scale.
     whole : Summary
         All rows as one cluster.
@@ -64,22 +65,22 @@ class Rows(ABC):
     spans: list[tuple[int, int]]
     # Far rows in one serial loop of cluster opening, before the next pass over all rows: the more,
     # the more expensive a pass.
-    settle_at_once = 64
+    far_rows_at_once = 64
     in_memory = False  # whether reading some rows again is free
-    frame: Frame
+    fixed_point: FixedPoint
     whole: Summary
     _pool: ThreadPoolExecutor | None
 
     @abstractmethod
-    def hold(self, fields: Fields) -> Any:
+    def allocate(self, fields: Fields) -> Any:
         """Allocate per-row state: for each field an array with a value for every row."""
 
     @abstractmethod
-    def extend(self, state: Any, fields: Fields) -> None:
+    def allocate_more(self, state: Any, fields: Fields) -> None:
         """Allocate more fields, unless the state has them already."""
 
     @abstractmethod
-    def release(self, state: Any, names: Iterable[str]) -> None:
+    def free(self, state: Any, names: Iterable[str]) -> None:
         """Free these fields."""
 
     @abstractmethod
@@ -91,7 +92,7 @@ class Rows(ABC):
         """Yield a field of each block in turn."""
 
     @abstractmethod
-    def held(self, state: Any, name: str) -> Any:
+    def get(self, state: Any, name: str) -> Any:
         """Return a field of all rows, as the same kind of array as the user's table."""
 
     @abstractmethod
@@ -100,9 +101,9 @@ class Rows(ABC):
     ) -> list:
         """Run a step on every block and return the answers, in the order of the blocks.
 
-        ``step(block, held, message)`` is a module-level function. With ``into``, which has
-        ``maker`` and ``absorb``, it is called as ``step(block, held, message, borrow)`` and adds to
-        the sums in ``with borrow() as sums``. With ``data=False`` the block contains no rows.
+        ``step(block, state, message)`` is a module-level function. With ``into``, which has
+        ``zeros_factory`` and ``add``, it is called as ``step(block, state, message, borrow)`` and
+        adds to the sums in ``with borrow() as sums``. With ``data=False`` the block has no rows.
         """
 
     @abstractmethod
@@ -127,14 +128,14 @@ class Rows(ABC):
         ]
         place = np.empty(len(ids), dtype=np.int64)
         place[order] = np.arange(len(ids))
-        return join(self.pick_from(wanted)).pick(place)
+        return concatenate_blocks(self.pick_from(wanted)).pick(place)
 
     def points(self, ids: np.ndarray) -> np.ndarray:
         """Return some rows as float64 centers."""
         return self.pick(ids).points()
 
 
-class ThreadedRows(Rows):
+class LocalBackend(Backend):
     """A backend on one machine: threads run steps on blocks in parallel."""
 
     def __init__(self, n_rows: int, n_features: int, n_threads: int, pool):
@@ -147,43 +148,43 @@ class ThreadedRows(Rows):
     def load(self, start: int, stop: int) -> Block:
         """Return a block with its rows."""
 
-    def allocate(self, dtype, fill) -> np.ndarray:
+    def new_array(self, dtype, fill) -> np.ndarray:
         """Return an array with one value per row."""
         return np.full(self.n_rows, fill, dtype=dtype)
 
-    def hold(self, fields: Fields) -> Held:
-        state: Held = {}
-        self.extend(state, fields)
+    def allocate(self, fields: Fields) -> BlockState:
+        state: BlockState = {}
+        self.allocate_more(state, fields)
         return state
 
-    def extend(self, state: Held, fields: Fields) -> None:
+    def allocate_more(self, state: BlockState, fields: Fields) -> None:
         for name, (dtype, fill) in fields.items():
             if name not in state:
-                state[name] = self.allocate(dtype, fill)
+                state[name] = self.new_array(dtype, fill)
 
-    def release(self, state: Held, names: Iterable[str]) -> None:
+    def free(self, state: BlockState, names: Iterable[str]) -> None:
         for name in names:
             state.pop(name, None)
 
-    def put(self, state: Held, name: str, values) -> None:
+    def put(self, state: BlockState, name: str, values) -> None:
         for start, stop in self.spans:
             state[name][start:stop] = values[start:stop]
 
-    def pieces(self, state: Held, name: str) -> Iterator[np.ndarray]:
+    def pieces(self, state: BlockState, name: str) -> Iterator[np.ndarray]:
         return (state[name][start:stop] for start, stop in self.spans)
 
-    def held(self, state: Held, name: str) -> np.ndarray:
+    def get(self, state: BlockState, name: str) -> np.ndarray:
         return state[name]
 
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
-        sums = None if into is None else _SharedSums(into, self.n_threads, self.frame.n_bytes)
+        sums = None if into is None else _SharedSums(into, self.n_threads, self.fixed_point.n_bytes)
 
         def visit(start, stop):
-            block = self.load(start, stop) if data else nowhere(start, stop)
-            held = {name: values[start:stop] for name, values in (state or {}).items()}
+            block = self.load(start, stop) if data else empty_block(start, stop)
+            own = {name: values[start:stop] for name, values in (state or {}).items()}
             if sums is None:
-                return step(block, held, message)
-            return step(block, held, message, sums.borrow)
+                return step(block, own, message)
+            return step(block, own, message, sums.borrow)
 
         answers = self.each(visit, self.spans)
         if sums is not None:
@@ -194,13 +195,31 @@ class ThreadedRows(Rows):
         return self.each(lambda number, ids: self.load(*self.spans[number]).pick(ids), wanted)
 
 
+class MemoryBackend(LocalBackend):
+    """A table in memory."""
+
+    in_memory = True
+
+    def __init__(self, X: Any, weight: np.ndarray | None, divergence, n_threads: int, pool):
+        super().__init__(X.shape[0], X.shape[1], n_threads, pool)
+        self.is_sparse = sp.issparse(X)
+        self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
+        self._all = make_block(0, X, weight, divergence)
+
+    def load(self, start: int, stop: int) -> Block:
+        return slice_block(self._all, start, stop)
+
+    def pick(self, ids: np.ndarray) -> Block:
+        return self._all.pick(ids)
+
+
 class _SharedSums:
     """Sums that threads borrow to add to; one copy per thread, if memory allows."""
 
     def __init__(self, into, n_threads: int, n_bytes: int):
-        copies = min(n_threads, 1 + int(ROOM * n_bytes) // max(1, into.n_bytes))
+        copies = min(n_threads, 1 + int(THREAD_SUMS_SHARE * n_bytes) // max(1, into.n_bytes))
         self._into = into
-        self._copies = [into.maker()() for _ in range(copies - 1)]
+        self._copies = [into.zeros_factory()() for _ in range(copies - 1)]
         self._free: SimpleQueue = SimpleQueue()
         for part in [into, *self._copies]:
             self._free.put(part)
@@ -215,12 +234,12 @@ class _SharedSums:
 
     def finish(self) -> None:
         for part in self._copies:
-            self._into.absorb(part)
+            self._into.add(part)
 
 
-def nowhere(start: int, stop: int) -> Block:
+def empty_block(start: int, stop: int) -> Block:
     """Return a block without its rows, for steps that do not read them."""
-    return Block(start, None, 0, None, ones(stop - start))  # type: ignore[arg-type]
+    return Block(start, None, 0, None, unit_weights(stop - start))  # type: ignore[arg-type]
 
 
 @contextmanager

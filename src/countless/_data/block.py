@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 def make_block(start: int, table: Any, weight: np.ndarray | None, divergence) -> Block:
     """Return a block of all rows of a table; ``weight=None`` gives every row weight 1."""
-    weight = ones(table.shape[0]) if weight is None else weight
+    weight = unit_weights(table.shape[0]) if weight is None else weight
     return _block(start, table, row_costs(table, divergence), weight)
 
 
@@ -61,11 +61,11 @@ def row_costs(table: Any, divergence) -> np.ndarray:
         return divergence.scale * divergence.row_cost(table)
 
 
-def cut(whole: Block, start: int, stop: int) -> Block:
+def slice_block(whole: Block, start: int, stop: int) -> Block:
     """Return the rows from start to stop of a block, without copying them."""
     form, part = whole.form, slice(start, stop)
     weight = whole.weight[part]
-    weight = weight if weight.flags.c_contiguous else ones(stop - start)
+    weight = weight if weight.flags.c_contiguous else unit_weights(stop - start)
     cost = form.cost[part] if len(form.cost) else form.cost
     if isinstance(form, Sparse):
         form = Sparse(form.data, form.indices, form.indptr[start : stop + 1], cost)
@@ -74,7 +74,7 @@ def cut(whole: Block, start: int, stop: int) -> Block:
     return Block(whole.start + start, whole.table, whole.offset + start, form, weight)
 
 
-def join(blocks: Sequence[Block]) -> Block:
+def concatenate_blocks(blocks: Sequence[Block]) -> Block:
     """Return the rows of several blocks, one after the other."""
     tables = [block.values for block in blocks]
     table = sp.vstack(tables, format="csr") if sp.issparse(tables[0]) else np.concatenate(tables)
@@ -82,7 +82,7 @@ def join(blocks: Sequence[Block]) -> Block:
     return _block(0, table, cost, np.concatenate([block.weight for block in blocks]))
 
 
-def ones(n_rows: int) -> np.ndarray:
+def unit_weights(n_rows: int) -> np.ndarray:
     """Return unit weights that take no memory: a view of an array that all blocks share."""
     return _ONES[:n_rows] if n_rows <= len(_ONES) else np.broadcast_to(np.ones(1), n_rows)
 

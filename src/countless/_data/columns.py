@@ -51,7 +51,7 @@ class ColumnFacts(NamedTuple):
 
     name: str
     kind: str
-    n_gaps: int
+    n_missing: int
     n_distinct: int | None
     left_out: str | None
 
@@ -154,11 +154,11 @@ def _facts(table: Table, name: str, forced: bool) -> ColumnFacts:
     column = table.columns[name]
     if isinstance(column, Unusable):
         kind = "empty" if column.what == "nothing" else "other"
-        return ColumnFacts(name, kind, column.n_gaps, None, f"holds {column.what}")
-    n_gaps = int(column.gaps.sum())
-    present = table.n_rows - n_gaps
+        return ColumnFacts(name, kind, column.n_missing, None, f"holds {column.what}")
+    n_missing = int(column.missing.sum())
+    present = table.n_rows - n_missing
     if isinstance(column, Numbers):
-        return _number_facts(name, column, n_gaps)
+        return _number_facts(name, column, n_missing)
     n_distinct = len(column.levels)
     left_out = None
     kind = "categorical"
@@ -172,21 +172,21 @@ def _facts(table: Table, name: str, forced: bool) -> ColumnFacts:
         kind, left_out = "identifier", f"{n_distinct} different values in {present} rows"
     elif n_distinct > MANY_LEVELS:
         kind, left_out = "text", f"{n_distinct} different values"
-    return ColumnFacts(name, kind, n_gaps, n_distinct, left_out)
+    return ColumnFacts(name, kind, n_missing, n_distinct, left_out)
 
 
-def _number_facts(name: str, column: Numbers, n_gaps: int) -> ColumnFacts:
-    values = column.values[~column.gaps] if n_gaps else column.values
+def _number_facts(name: str, column: Numbers, n_missing: int) -> ColumnFacts:
+    values = column.values[~column.missing] if n_missing else column.values
     if len(values) == 0:
-        return ColumnFacts(name, "empty", n_gaps, 0, "holds nothing")
+        return ColumnFacts(name, "empty", n_missing, 0, "holds nothing")
     if values.min() == values.max():
         always = "too large to tell apart: all" if abs(values[0]) > _EXACT else "always"
-        return ColumnFacts(name, "constant", n_gaps, 1, f"{always} {values[0]:g}")
+        return ColumnFacts(name, "constant", n_missing, 1, f"{always} {values[0]:g}")
     n = len(values)
     counts = values[0] in (0, 1) and n > 2 and values[-1] - values[0] == n - 1
-    if not n_gaps and counts and np.array_equal(values, values[0] + np.arange(n)):
+    if not n_missing and counts and np.array_equal(values, values[0] + np.arange(n)):
         return ColumnFacts(name, "identifier", 0, n, "counts the rows")
-    return ColumnFacts(name, "numeric", n_gaps, None, None)
+    return ColumnFacts(name, "numeric", n_missing, None, None)
 
 
 def _refuse_useless(found: ColumnFacts) -> None:

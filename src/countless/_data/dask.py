@@ -19,10 +19,10 @@ import dask.config
 import numpy as np
 from dask.delayed import delayed
 
-from countless._data.backend import Fields, Held, Rows, nowhere
+from countless._data.backend import Backend, BlockState, Fields, empty_block
 from countless._data.block import Block, make_block
 from countless._data.stored import dask_array, is_dask
-from countless._data.weight import in_steps
+from countless._data.validate import round_weights
 from countless._threads import one_library_thread
 
 log = logging.getLogger("countless")
@@ -39,7 +39,7 @@ FAN_IN = 8
 WORTH_BYTES = 2**28
 
 
-class State:
+class DaskState:
     """The per-row state of each chunk: futures of dictionaries, and the fields they contain."""
 
     def __init__(self, parts: list):
@@ -47,14 +47,14 @@ class State:
         self.fields: Fields = {}
 
 
-class ClusterRows(Rows):
+class DaskBackend(Backend):
     """A Dask array or data frame on a cluster."""
 
     is_sparse = False
-    settle_at_once = 512
+    far_rows_at_once = 512
 
     def __init__(self, X: Any, weight: Any, divergence, client, n_threads: int, pool):
-        array = well_cut(dask_array(X), sum(client.nthreads().values()))
+        array = rechunk_evenly(dask_array(X), sum(client.nthreads().values()))
         self.n_rows, self.n_features = array.shape
         self.n_bytes = array.nbytes
         self.n_threads, self._pool, self._client = n_threads, pool, client
@@ -67,7 +67,7 @@ class ClusterRows(Rows):
         starts = ends - array.chunks[0]
         self.spans = [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
         n_chunks = len(self.spans)
-        weight = in_steps(weight, self.n_rows)
+        weight = round_weights(weight, self.n_rows)
         parts = [None if weight is None else weight[start:stop] for start, stop in self.spans]
         chunks = array.to_delayed().ravel()
         starts = [start for start, _ in self.spans]
@@ -75,23 +75,23 @@ class ClusterRows(Rows):
             self._tasks(_build, starts, chunks, parts, [divergence] * n_chunks)
         )
 
-    def hold(self, fields: Fields) -> State:
-        state = State([{} for _ in self.spans])
-        self.extend(state, fields)
+    def allocate(self, fields: Fields) -> DaskState:
+        state = DaskState([{} for _ in self.spans])
+        self.allocate_more(state, fields)
         return state
 
-    def extend(self, state: State, fields: Fields) -> None:
+    def allocate_more(self, state: DaskState, fields: Fields) -> None:
         new = {name: field for name, field in fields.items() if name not in state.fields}
         if new:
             state.parts = self._map(_new, state.parts, self._blocks, [new] * len(self.spans))
             state.fields |= new
 
-    def release(self, state: State, names: Iterable[str]) -> None:
+    def free(self, state: DaskState, names: Iterable[str]) -> None:
         gone = [name for name in names if state.fields.pop(name, None)]
         if gone:
             state.parts = self._map(_without, state.parts, [gone] * len(self.spans))
 
-    def put(self, state: State, name: str, values: Any) -> None:
+    def put(self, state: DaskState, name: str, values: Any) -> None:
         if not is_dask(values):
             parts = [values[start:stop] for start, stop in self.spans]
         else:
@@ -99,12 +99,12 @@ class ClusterRows(Rows):
             parts = self._client.compute(list(values.rechunk((sizes,)).to_delayed().ravel()))
         state.parts = self._map(_put, state.parts, [name] * len(parts), parts)
 
-    def pieces(self, state: State, name: str) -> Iterator[np.ndarray]:
+    def pieces(self, state: DaskState, name: str) -> Iterator[np.ndarray]:
         for each in state.parts:
-            yield self._client.submit(_held, each, name, pure=False).result()
+            yield self._client.submit(_get, each, name, pure=False).result()
 
-    def held(self, state: State, name: str) -> Any:
-        parts = self._map(_held, state.parts, [name] * len(self.spans))
+    def get(self, state: DaskState, name: str) -> Any:
+        parts = self._map(_get, state.parts, [name] * len(self.spans))
         kind, _ = state.fields[name]
         arrays = [
             da.from_delayed(delayed(part), shape=(stop - start,), dtype=kind)
@@ -114,27 +114,27 @@ class ClusterRows(Rows):
 
     def run(self, step, state=None, message=None, *, into=None, data=True) -> list:
         # The message is a task, so that Dask can recompute it; a copy, because centers change.
-        told = _task(_give)(deepcopy(message))
+        sent = _task(_identity)(deepcopy(message))
         n_chunks = len(self.spans)
-        taken = self._tasks(
-            _take_step,
+        ran = self._tasks(
+            _run_step,
             [step] * n_chunks,
             self._blocks if data else self.spans,
             [None] * n_chunks if state is None else state.parts,
-            [told] * n_chunks,
-            [None if into is None else into.maker()] * n_chunks,
+            [sent] * n_chunks,
+            [None if into is None else into.zeros_factory()] * n_chunks,
         )
-        level = self._tasks(_answer, taken)
+        level = self._tasks(_answer, ran)
         while len(level) > 1:
             groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
             level = [_task(_join_answers)(*group) for group in groups]
-        kept = [] if state is None else self._tasks(_state, taken)
+        kept = [] if state is None else self._tasks(_state, ran)
         last, *parts = self._compute([*level, *kept])
         if state is not None:
             state.parts = parts
         found, sums = last.result()
         if into is not None:
-            into.absorb(sums)
+            into.add(sums)
         return found
 
     def _tasks(self, function, *parts) -> list:
@@ -158,7 +158,7 @@ class ClusterRows(Rows):
         return self._client.gather(self._client.map(Block.pick, blocks, ids, pure=False))
 
 
-def well_cut(array: Any, n_threads: int) -> Any:
+def rechunk_evenly(array: Any, n_threads: int) -> Any:
     """Rechunk an array if its chunks are too small, too uneven, or too few for the cluster."""
     n_rows, n_features = array.shape
     n_threads = max(1, n_threads)
@@ -197,59 +197,59 @@ def _build(start: int, chunk: Any, weight, divergence) -> Block:
     return make_block(start, rows, weight, divergence)
 
 
-def _give(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _new(held: Held, block: Block, fields: Fields) -> Held:
+def _new(state: BlockState, block: Block, fields: Fields) -> BlockState:
     """Allocate fields for the rows of a chunk, on the worker that has them."""
     new = {
         name: np.full(block.n_rows, fill, dtype=dtype)
         for name, (dtype, fill) in fields.items()
-        if name not in held
+        if name not in state
     }
-    return {**held, **new}
+    return {**state, **new}
 
 
-def _without(held: Held, names: list[str]) -> Held:
-    return {name: values for name, values in held.items() if name not in names}
+def _without(state: BlockState, names: list[str]) -> BlockState:
+    return {name: values for name, values in state.items() if name not in names}
 
 
-def _put(held: Held, name: str, values: Any) -> Held:
-    return {**held, name: np.asarray(values).astype(held[name].dtype)}
+def _put(state: BlockState, name: str, values: Any) -> BlockState:
+    return {**state, name: np.asarray(values).astype(state[name].dtype)}
 
 
-def _held(held: Held, name: str) -> np.ndarray:
-    return held[name]
+def _get(state: BlockState, name: str) -> np.ndarray:
+    return state[name]
 
 
-def _take_step(step, block, held, message, make_sums):
+def _run_step(step, block, state, message, make_sums):
     """Run a step on copies of the state, so that Dask can repeat it."""
     with one_library_thread():  # Dask's workers run tasks in parallel already
-        return _step_on_copies(step, block, held, message, make_sums)
+        return _step_on_copies(step, block, state, message, make_sums)
 
 
-def _step_on_copies(step, block, held, message, make_sums):
-    block = block if isinstance(block, Block) else nowhere(*block)
-    held = {name: values.copy() for name, values in (held or {}).items()}
+def _step_on_copies(step, block, state, message, make_sums):
+    block = block if isinstance(block, Block) else empty_block(*block)
+    state = {name: values.copy() for name, values in (state or {}).items()}
     if make_sums is None:
-        return held, step(block, held, message), None
+        return state, step(block, state, message), None
     sums = make_sums()
 
     @contextmanager
     def borrow():
         yield sums
 
-    answer = step(block, held, message, borrow)
-    return held, answer, sums
+    answer = step(block, state, message, borrow)
+    return state, answer, sums
 
 
-def _state(taken) -> Held:
-    return taken[0]
+def _state(ran) -> BlockState:
+    return ran[0]
 
 
-def _answer(taken):
-    return [taken[1]], taken[2]
+def _answer(ran):
+    return [ran[1]], ran[2]
 
 
 def _join_answers(*parts):
@@ -257,7 +257,7 @@ def _join_answers(*parts):
     answers = [answer for found, _ in parts for answer in found]
     if parts[0][1] is None:
         return answers, None
-    total = parts[0][1].maker()()
+    total = parts[0][1].zeros_factory()()
     for _, sums in parts:
-        total.absorb(sums)
+        total.add(sums)
     return answers, total

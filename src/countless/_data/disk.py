@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from countless._data.backend import Held, ThreadedRows
+from countless._data.backend import BlockState, LocalBackend
 from countless._data.block import Block, make_block
-from countless._data.stored import FlatFile
+from countless._data.flat import FlatFile
 
 # Values written at once when a file is initialised.
 FILL_VALUES = 2**20
 
 
-class DiskRows(ThreadedRows):
+class DiskBackend(LocalBackend):
     """A table in a flat file.
 
     Parameters
@@ -33,7 +33,7 @@ class DiskRows(ThreadedRows):
     """
 
     is_sparse = False
-    settle_at_once = 512
+    far_rows_at_once = 512
 
     def __init__(self, table: FlatFile, weight, divergence, folder: Path, n_threads: int, pool):
         super().__init__(*table.shape, n_threads, pool)
@@ -48,8 +48,8 @@ class DiskRows(ThreadedRows):
         weight = None if self._weight is None else self._weight[start:stop]
         return make_block(start, rows, weight, self._divergence)
 
-    def allocate(self, dtype, fill) -> np.ndarray:
-        path = self._folder / f"held-{next(self._names)}"
+    def new_array(self, dtype, fill) -> np.ndarray:
+        path = self._folder / f"state-{next(self._names)}"
         with path.open("wb") as file:
             for at in range(0, self.n_rows, FILL_VALUES):
                 file.write(np.full(min(FILL_VALUES, self.n_rows - at), fill, dtype=dtype).data)
@@ -64,7 +64,7 @@ class DiskRows(ThreadedRows):
                 mapped.madvise(mmap.MADV_DONTNEED)
         return answers
 
-    def held(self, state: Held, name: str):
+    def get(self, state: BlockState, name: str):
         values = state[name].copy()
         if self._table.chunks is None:
             return values

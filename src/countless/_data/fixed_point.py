@@ -15,17 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._data.block import Block
-from countless._data.inplace import CHUNK_VALUES, chunks, keep, resize
-from countless.kernels.rows import Linear, Points, Scale, Seen
-from countless.kernels.statistics import gather
+from countless.kernels.rows import Linear, Points, Scale
+from countless.kernels.statistics import center_rows
 
 # Integers are below these: sums must fit int64, single values float64.
 LARGEST_SUM, LARGEST_VALUE = 2.0**62, 2.0**51
 SMALLEST_STEP = 2.0**-1000
-# Values computed at once: at most what fits the cache, at least what pays for a call.
-MOST_TILE_VALUES, LEAST_TILE_VALUES = 2**17, 2**13
-# Values of cluster arrays processed at once: one per VALUES_ROOM bytes of the table.
-LEAST_VALUES, VALUES_ROOM = 2**9, 2**12
 
 
 class Summary(NamedTuple):
@@ -35,16 +30,16 @@ class Summary(NamedTuple):
     total: np.ndarray  # (n_clusters, n_features) int64, relative to the origin
 
     @classmethod
-    def of_nothing(cls, n_clusters: int, n_features: int) -> Summary:
+    def zeros(cls, n_clusters: int, n_features: int) -> Summary:
         """Return a summary of empty clusters."""
         total = np.zeros((n_clusters, n_features), dtype=np.int64)
         return cls(np.zeros(n_clusters, dtype=np.int64), total)
 
-    def maker(self) -> Callable[[], Summary]:
+    def zeros_factory(self) -> Callable[[], Summary]:
         """Return a function that makes an empty summary of this size; small to serialize."""
-        return partial(Summary.of_nothing, *self.total.shape)
+        return partial(Summary.zeros, *self.total.shape)
 
-    def absorb(self, other: Summary) -> None:
+    def add(self, other: Summary) -> None:
         """Add another summary to this one."""
         np.add(self.weight, other.weight, out=self.weight)
         np.add(self.total, other.total, out=self.total)
@@ -53,20 +48,10 @@ class Summary(NamedTuple):
         """Return some of the clusters."""
         return Summary(self.weight[clusters], self.total[clusters])
 
-    def resize(self, n_clusters: int) -> None:
-        """Append empty clusters, or remove the last, in place."""
-        for part in self:
-            resize(part, n_clusters)
-
-    def keep(self, stays: np.ndarray) -> None:
-        """Remove the clusters that are not marked, in place."""
-        for part in self:
-            keep(part, stays)
-
-    def clear(self) -> None:
-        """Set all weights and sums to zero."""
-        for part in self:
-            part.fill(0)
+    def with_empty(self, n_empty: int) -> Summary:
+        """Return a summary with more clusters, which are empty."""
+        total = np.pad(self.total, ((0, n_empty), (0, 0)))
+        return Summary(np.pad(self.weight, (0, n_empty)), total)
 
     @property
     def n_bytes(self) -> int:
@@ -88,7 +73,7 @@ class Tile(NamedTuple):
     length: np.ndarray  # (n,) Euclidean norms
 
 
-class Frame(NamedTuple):
+class FixedPoint(NamedTuple):
     """The divergence, coordinates and fixed-point scale of one table.
 
     ``origin`` is subtracted before squared Euclidean distances are computed; it is near the mean,
@@ -109,19 +94,6 @@ class Frame(NamedTuple):
     origin: np.ndarray  # (n_features,)
     unit: float = 1.0
     total_cost: float = 0.0  # weighted sum of the parts of the divergence that depend on rows only
-    is_single: bool = False  # whether rows are float32, dense, and their squares fit float32
-
-    def tile_values(self, room: int) -> int:
-        """Return how many values to compute at once: what fits the cache, fewer for a small table.
-
-        That is one value per ``room`` bytes of the table.
-        """
-        return min(MOST_TILE_VALUES, max(LEAST_TILE_VALUES, self.n_bytes // room))
-
-    def chunks(self, array: np.ndarray, n_rows: int | None = None) -> list[slice]:
-        """Return slices of clusters whose size is small compared with the table."""
-        values = min(CHUNK_VALUES, max(LEAST_VALUES, self.n_bytes // VALUES_ROOM))
-        return chunks(array, n_rows, values)
 
     @property
     def by_differences(self) -> bool:
@@ -134,55 +106,33 @@ class Frame(NamedTuple):
 
     def empty(self, n_clusters: int) -> Summary:
         """Return a summary of empty clusters."""
-        return Summary.of_nothing(n_clusters, self.n_features)
+        return Summary.zeros(n_clusters, self.n_features)
 
     def weights(self, summary: Summary) -> np.ndarray:
         """Return the weight of each cluster."""
         return summary.weight * self.weight_step
 
-    def floats(self, summary: Summary) -> Sums:
+    def to_floats(self, summary: Summary) -> Sums:
         """Return weights, and sums relative to the origin, as float64."""
         return Sums(self.weights(summary), summary.total * self.step)
 
-    def use_up(self, summary: Summary) -> Sums:
-        """Return float64 weights and sums in the table's coordinates; overwrites the summary."""
-        weight, total = self.weights(summary), summary.total.view(np.float64)
-        for part in chunks(total):
-            total[part] = summary.total[part] * self.step + weight[part, None] * self.origin
-        return Sums(weight, total)
+    def table_sums(self, summary: Summary) -> Sums:
+        """Return weights, and sums in the table's coordinates, as float64."""
+        weight, total = self.to_floats(summary)
+        return Sums(weight, total + weight[:, None] * self.origin)
 
-    def steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
+    def to_steps(self, weight: np.ndarray, points: np.ndarray) -> Summary:
         """Convert rows, relative to the origin, to fixed point as kernels do: one cluster each."""
         total = np.rint(weight[:, None] * points * (1.0 / self.step))
         return Summary(np.rint(weight / self.weight_step).astype(np.int64), total.astype(np.int64))
 
-    def means(
-        self, summary: Summary, *, coarse: bool = False, out: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return the optimal center of each cluster, in the table's coordinates.
-
-        Coarse ones are relative to the origin, in float32.
-        """
-        means = out
-        if means is None:
-            means = np.empty(summary.total.shape, dtype=np.float32 if coarse else np.float64)
-        for part in self.chunks(means):
-            seen = self.divergence.means(*self.floats(summary.take(part)))
-            means[part] = seen if coarse else seen + self.origin
-        return means
-
-    def seen(self, centers: np.ndarray) -> np.ndarray:
-        """Return centers, coarse or not, relative to the origin, in float64."""
-        if centers.dtype == np.float32:
-            return centers.astype(np.float64)
-        return centers - self.origin
+    def means(self, summary: Summary) -> np.ndarray:
+        """Return the optimal center of each cluster, in the table's coordinates."""
+        return self.divergence.means(*self.to_floats(summary)) + self.origin
 
     def energy(self, summary: Summary) -> np.ndarray:
         """Return each cluster's part of the objective, without the terms of single rows."""
-        energy = np.empty(len(summary.weight))
-        for part in self.chunks(summary.total):
-            energy[part] = self.divergence.energy(*self.floats(summary.take(part)))
-        return energy
+        return self.divergence.energy(*self.to_floats(summary))
 
     def objective(
         self, summary: Summary, penalty: float, centers: np.ndarray | None = None
@@ -191,18 +141,14 @@ class Frame(NamedTuple):
         if centers is None:
             energy = self.energy(summary)
         else:
-            energy = np.empty(len(centers))
-            for part in self.chunks(centers):
-                weight, total = self.floats(summary.take(part))
-                slope, offset = self.divergence.slope_offset(self.seen(centers[part]))
-                energy[part] = weight * offset - np.einsum("ij,ij->i", total, slope)
+            weight, total = self.to_floats(summary)
+            slope, offset = self.divergence.slope_offset(centers - self.origin)
+            energy = weight * offset - np.einsum("ij,ij->i", total, slope)
         return float(self.total_cost + energy.sum() + penalty * len(summary.weight))
 
-    def centers(self, values: np.ndarray) -> Points | Seen | Linear:
-        """Return centers, coarse or not, in the form that kernels compare rows with."""
-        if not self.by_differences:
-            return self.linear(values)
-        return Seen(values, self.origin) if values.dtype == np.float32 else Points(values)
+    def centers(self, values: np.ndarray) -> Points | Linear:
+        """Return centers in the form that kernels compare rows with."""
+        return Points(values) if self.by_differences else self.linear(values)
 
     def linear(self, values: np.ndarray) -> Linear:
         """Return centers as slopes and offsets: the divergence is linear in the row."""
@@ -221,21 +167,13 @@ class Frame(NamedTuple):
         if not self.by_differences:
             linear = self.linear(values)
             return 1.0, np.ascontiguousarray(linear.slope.T), linear.offset
-        parts = self.chunks(values)
-        largest = [np.abs(self.seen(values[part])).max() for part in parts]
-        unit = max(self.unit, *largest, 0.0)
-        right = np.empty((0, len(values)), dtype=np.float32)
-        offset = np.empty(len(values), dtype=np.float32)
-        for part in parts:
-            seen = self.seen(values[part])
-            seen /= unit
-            offset[part] = np.einsum("ij,ij->i", seen, seen)
-            seen *= 2.0
-            found = seen if sketch is None else sketch(seen)
-            if part.start == 0:
-                right = np.empty((found.shape[1], len(values)), dtype=np.float32)
-            right[:, part] = found.T
-        return unit, right, offset
+        seen = values - self.origin
+        unit = max(self.unit, np.abs(seen).max(initial=0.0))
+        seen /= unit
+        offset = np.einsum("ij,ij->i", seen, seen).astype(np.float32)
+        seen *= 2.0
+        projected = seen if sketch is None else sketch(seen)
+        return unit, np.ascontiguousarray(projected.T, dtype=np.float32), offset
 
     def tile(self, block: Block, ids: np.ndarray, unit: float = 1.0) -> Tile:
         """Return some rows, in the given unit of length, for a product with centers."""
@@ -249,7 +187,7 @@ class Frame(NamedTuple):
         values = np.empty((len(ids), self.n_features), dtype=kind)
         squares = np.empty(len(ids))
         rows = block.form.values  # type: ignore[union-attr]
-        gather(rows, ids, self.origin, 1.0 / unit, values, squares)
+        center_rows(rows, ids, self.origin, 1.0 / unit, values, squares)
         norm = squares if self.by_differences else block.form.cost[ids]
         return Tile(values, norm, np.sqrt(squares))
 

@@ -1,25 +1,27 @@
-"""Choosing the backend of a table, and opening it for a computation."""
+"""Opening a table for a computation: its validation, and the choice of its backend."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
-from countless._data.backend import Rows, threads
-from countless._data.disk import DiskRows
-from countless._data.memory import MemoryRows
-from countless._data.stored import as_flat_file, is_dask, scratch_folder
-from countless._data.validate import survey
-from countless._data.weight import in_steps
+from countless._data.backend import Backend, MemoryBackend, threads
+from countless._data.disk import DiskBackend
+from countless._data.stored import as_flat_file, find_table, is_dask, scratch_folder
+from countless._data.validate import round_weights, scan_table
+from countless._numbers import check_finite, naming_text
 from countless._threads import count_threads, one_library_thread
+from countless.divergences import Divergence
 
 
 @contextmanager
-def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
+def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Backend]:
     """Open a table for a computation, with a thread pool; BLAS uses one thread in each.
 
     Parameters
@@ -38,23 +40,23 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Rows]:
     with ExitStack() as stack:
         stack.enter_context(one_library_thread())
         pool = stack.enter_context(threads(n_threads))
-        rows: Rows
+        rows: Backend
         if isinstance(X, np.ndarray) or sp.issparse(X):
-            rows = MemoryRows(X, in_steps(weight, X.shape[0]), divergence, n_threads, pool)
-        elif is_dask(X) and (client := client_of()) is not None:
-            from countless._data.dask import ClusterRows
+            rows = MemoryBackend(X, round_weights(weight, X.shape[0]), divergence, n_threads, pool)
+        elif is_dask(X) and (client := current_client()) is not None:
+            from countless._data.dask import DaskBackend
 
-            rows = ClusterRows(X, weight, divergence, client, n_threads, pool)
+            rows = DaskBackend(X, weight, divergence, client, n_threads, pool)
         else:
             folder = stack.enter_context(scratch_folder())
             table = as_flat_file(X, folder)
-            weight = in_steps(weight, table.shape[0])
-            rows = DiskRows(table, weight, divergence, folder, n_threads, pool)
-        rows.frame, rows.whole = survey(rows, divergence)
+            weight = round_weights(weight, table.shape[0])
+            rows = DiskBackend(table, weight, divergence, folder, n_threads, pool)
+        rows.fixed_point, rows.whole = scan_table(rows, divergence)
         yield rows
 
 
-def client_of():
+def current_client():
     """Return the current Dask client, or None."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
@@ -63,3 +65,55 @@ def client_of():
         return distributed.get_client()
     except ValueError:
         return None
+
+
+@contextmanager
+def open_table(
+    X: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Backend]:
+    """Validate a table that no estimator has validated, and open it."""
+    table = find_table(X)
+    if table is None:
+        table = _in_memory(X)
+    with open_checked(table, sample_weight, divergence, n_jobs) as rows:
+        yield rows
+
+
+@contextmanager
+def open_checked(
+    table: Any, sample_weight: Any, divergence: Divergence, n_jobs: int | None
+) -> Iterator[Backend]:
+    """Open validated rows; those in memory are first prepared by the divergence."""
+    if isinstance(table, np.ndarray) or sp.issparse(table):
+        table = divergence.prepare(without_repeats(table))
+    with open_rows(table, sample_weight, divergence, n_jobs) as rows:
+        yield rows
+
+
+def without_repeats(X: Any) -> Any:
+    """Return a table in canonical sparse format: duplicate entries are summed."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_table(X: Any, divergence: Divergence) -> Any:
+    """Return rows, dense or CSR, that the divergence accepts, in the form that it clusters."""
+    X = without_repeats(_in_memory(X))
+    divergence.check(X)
+    return divergence.prepare(X)
+
+
+def _in_memory(X: Any) -> Any:
+    """Return a C-ordered array or a CSR matrix of finite numbers."""
+    with naming_text(X):
+        checked = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    check_finite(checked, X)
+    return checked

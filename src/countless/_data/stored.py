@@ -16,41 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .flat import FlatFile, npy_table
+
 # Rows copied to a flat file at once.
 SPOOL_ROWS = 2**16
-
-
-class FlatFile(NamedTuple):
-    """A numeric table in a file, stored row by row (C order)."""
-
-    path: Path
-    offset: int
-    dtype: np.dtype
-    shape: tuple[int, int]
-    chunks: tuple[int, ...] | None = None  # of the Dask array that it was copied from
-
-    @property
-    def kind(self) -> np.dtype:
-        """The dtype of rows in memory: as for arrays, float32 is kept, all others are float64."""
-        return np.dtype(np.float32 if self.dtype == np.float32 else np.float64)
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of the rows in memory."""
-        return self.shape[0] * self.shape[1] * self.kind.itemsize
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return some rows, in the dtype used in memory."""
-        rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(self.offset + start * self.shape[1] * self.dtype.itemsize)
-            read, into = 0, rows.data.cast("B")
-            while read < len(into):
-                count = file.readinto(into[read:])
-                if not count:
-                    raise ValueError(f"{self.path} ends before row {stop - 1}: it was cut short")
-                read += count
-        return rows.astype(self.kind, copy=False)
 
 
 class ParquetTable(NamedTuple):
@@ -93,7 +62,11 @@ def as_flat_file(table: Any, folder: Path) -> FlatFile:
     if isinstance(table, FlatFile):
         return table
     if isinstance(table, ParquetTable):
-        return _spool(_parquet_pieces(table.path), folder / "rows", None)
+        if importlib.util.find_spec("pyarrow") is None:
+            raise ImportError("reading Parquet needs pyarrow: pip install 'countless[table]'")
+        from .parquet_format import numeric_blocks
+
+        return _spool(numeric_blocks(table.path), folder / "rows", None)
     array = dask_array(table)
     pieces = (np.asarray(chunk.compute()) for chunk in array.to_delayed().ravel())
     return _spool(pieces, folder / "rows", array.chunks[0])
@@ -139,20 +112,7 @@ def _table_at(path: Path) -> FlatFile | ParquetTable:
         raise ValueError(
             f"{path} is no table that can be read in blocks: .npy, .parquet, or a folder of Parquet"
         )
-    with path.open("rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-            shape, by_columns, dtype = read[version[0]](file)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} is no .npy file: {error}") from error
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"{path} must hold a table; its shape is {shape}")
-        if by_columns:
-            raise ValueError(f"{path} is stored by columns; save it with order='C'")
-        if dtype.kind not in "biuf":
-            raise ValueError(f"{path} must hold numbers; it holds {dtype}")
-        return FlatFile(path, file.tell(), dtype, shape)
+    return npy_table(path)
 
 
 def _mapped_file(X: np.memmap) -> FlatFile | None:
@@ -166,40 +126,6 @@ def _mapped_file(X: np.memmap) -> FlatFile | None:
         root = root.base
     start = X.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     return FlatFile(Path(X.filename), root.offset + start, X.dtype, X.shape)
-
-
-def _parquet_pieces(path: Path) -> Iterator[np.ndarray]:
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ImportError("reading Parquet needs pyarrow: pip install 'countless[table]'")
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    try:
-        data = ds.dataset(path, format="parquet")
-    except (OSError, pa.ArrowInvalid) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    numeric = [
-        pa.types.is_integer(field.type)
-        or pa.types.is_floating(field.type)
-        or pa.types.is_boolean(field.type)
-        for field in data.schema
-    ]
-    if not all(numeric):
-        raise ValueError(
-            f"column {data.schema.names[numeric.index(False)]!r} of {path} is no number"
-        )
-    single = all(field.type in (pa.float32(), pa.float16()) for field in data.schema)
-    kind = np.float32 if single else np.float64
-    row = 0
-    for batch in data.to_batches(batch_size=SPOOL_ROWS):
-        piece = np.empty((batch.num_rows, batch.num_columns), dtype=kind)
-        for j, column in enumerate(batch.columns):
-            if column.null_count:
-                at = row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise ValueError(f"{path} has a gap: row {at}, column {data.schema.names[j]!r}")
-            piece[:, j] = column.to_numpy(zero_copy_only=False)
-        row += batch.num_rows
-        yield piece
 
 
 def _spool(pieces: Iterator[np.ndarray], path: Path, chunks) -> FlatFile:

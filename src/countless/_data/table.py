@@ -19,14 +19,14 @@ class Numbers:
     Examples
     --------
     >>> import numpy as np
-    >>> Numbers(np.array([1.5, np.nan])).gaps
+    >>> Numbers(np.array([1.5, np.nan])).missing
     array([False,  True])
     """
 
     values: np.ndarray
 
     @property
-    def gaps(self) -> np.ndarray:
+    def missing(self) -> np.ndarray:
         """True where the value is missing."""
         return np.isnan(self.values)
 
@@ -47,7 +47,7 @@ class Words:
     levels: tuple[str, ...]
 
     @property
-    def gaps(self) -> np.ndarray:
+    def missing(self) -> np.ndarray:
         """True where the value is missing."""
         return self.codes < 0
 
@@ -62,12 +62,12 @@ class Unusable:
 
     Examples
     --------
-    >>> Unusable("dates", n_gaps=0).what
+    >>> Unusable("dates", n_missing=0).what
     'dates'
     """
 
     what: str
-    n_gaps: int
+    n_missing: int
 
 
 Column = Numbers | Words | Unusable
@@ -117,6 +117,18 @@ class Table:
         return numbers_as_words(column) if isinstance(column, Numbers) else column
 
 
+def text_cells(column: Words) -> np.ndarray:
+    """Return the text of every row as objects; None is a missing value.
+
+    Examples
+    --------
+    >>> text_cells(Words(np.array([1, -1]), ("red", "blue"))).tolist()
+    ['blue', None]
+    """
+    # The code -1 of a missing value indexes None.
+    return np.array([*column.levels, None], dtype=object)[column.codes]
+
+
 def numbers_as_words(column: Numbers) -> Words:
     """Return the same column as text, so that 2.0 and 2 are the one level '2'.
 
@@ -126,10 +138,10 @@ def numbers_as_words(column: Numbers) -> Words:
     >>> numbers_as_words(Numbers(np.array([2.0, 0.5, np.nan]))).words()
     ['2', '0.5', '']
     """
-    gaps = column.gaps
-    distinct, inverse = np.unique(column.values[~gaps], return_inverse=True)
+    missing = column.missing
+    distinct, inverse = np.unique(column.values[~missing], return_inverse=True)
     codes = np.full(column.values.shape[0], -1, dtype=np.int64)
-    codes[~gaps] = inverse
+    codes[~missing] = inverse
     return Words(codes, tuple(shortest(value) for value in distinct))
 
 

@@ -1,4 +1,7 @@
-"""The first two passes over a table: validate its cells, and choose the fixed-point scale."""
+"""Validation of tables and sample weights, and the choice of the fixed-point scale.
+
+Two passes over the rows: the first validates cells, the second adds up all rows.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from countless._data.backend import Rows
-from countless._data.block import Block, cut
-from countless._data.fixed_point import LARGEST_SUM, Frame, Summary, power_of_two, step_for
-from countless._data.inplace import FEW_ROWS, chunks
+from countless._data.backend import Backend
+from countless._data.block import Block
+from countless._data.fixed_point import LARGEST_SUM, FixedPoint, Summary, power_of_two, step_for
 from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
 
@@ -18,18 +20,18 @@ from countless.kernels.statistics import add_rows, add_squares
 SAMPLE_ROWS = 1024
 # For scale-invariant divergences values must be at least this many fixed-point steps.
 SMALLEST_SHARE = 2.0**12
-# Largest distance of a value from the origin, in the frame's unit.
+# Largest distance of a value from the origin, in units of length.
 MOST_UNITS = 2.0**60
-# In units between this and its inverse, squares fit into float32.
-SMALLEST_SINGLE = 2.0**-40
-# Up to this many columns, column ranges are faster on a transposed copy.
-NARROW = 16
 # The origin is rounded to this many bits of a column's range, so that subtracting it from values
 # of few digits is exact.
 ORIGIN_BITS = 8
 
 
-class Look(NamedTuple):
+# The largest weight is between these, so that neither steps nor sums overflow or underflow.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e200
+
+
+class BlockStatistics(NamedTuple):
     """Statistics of one block."""
 
     low: np.ndarray  # (n_features,)
@@ -37,31 +39,31 @@ class Look(NamedTuple):
     largest: float  # absolute value in any row, whatever its weight
     first_bad: tuple[int, int, float] | None  # row, column and value of a NaN or infinite cell
     n_bad: int
-    refused: str  # error message for values outside the divergence's domain, or ""
+    domain_error: str  # error message for values outside the divergence's domain, or ""
     n_counted: int  # rows of positive weight
     heaviest: float  # largest weight
-    dearest: float  # largest `row_cost` of a row of positive weight, unless rows are centred
+    largest_cost: float  # largest `row_cost` of a row of positive weight, unless rows are centred
     sample: np.ndarray | None
 
 
-def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
+def scan_table(rows: Backend, divergence) -> tuple[FixedPoint, Summary]:
     """Pass over all rows twice; return their frame, and the sums of all rows as one cluster.
 
     Raises ValueError for a cell that is not finite or is outside the divergence's domain.
     """
-    centred = divergence.name == "sqeuclidean" and not rows.is_sparse
-    looks = rows.run(look_at_block, None, (divergence, rows.n_rows, centred))
-    _check(looks)
-    low = np.min([look.low for look in looks], axis=0).astype(np.float64)
-    high = np.max([look.high for look in looks], axis=0).astype(np.float64)
-    n_counted = sum(look.n_counted for look in looks)
-    heaviest = max(look.heaviest for look in looks)
+    centred = divergence.is_shift_invariant and not rows.is_sparse
+    parts = rows.run(examine_block, None, (divergence, rows.n_rows, centred))
+    _check(parts)
+    low = np.min([part.low for part in parts], axis=0).astype(np.float64)
+    high = np.max([part.high for part in parts], axis=0).astype(np.float64)
+    n_counted = sum(part.n_counted for part in parts)
+    heaviest = max(part.heaviest for part in parts)
     origin = np.zeros(rows.n_features)
     if centred:
-        sample = np.concatenate([look.sample for look in looks])
+        sample = np.concatenate([part.sample for part in parts])
         origin = _round_to_range(sample.mean(axis=0) if len(sample) else low, low, high)
     largest = np.maximum(np.abs(low - origin), np.abs(high - origin))
-    everywhere = max(look.largest for look in looks) + float(np.abs(origin).max())
+    everywhere = max(part.largest for part in parts) + float(np.abs(origin).max())
     with np.errstate(over="ignore"):
         reach = float(np.sqrt(np.square(largest).sum()))
         squares = np.square([n_counted * heaviest * reach, rows.n_features * everywhere])
@@ -73,7 +75,7 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
             f"the columns of X are within {farthest:g} of their means, and squares of that "
             "underflow; scale X up"
         )
-    frame = Frame(
+    fixed_point = FixedPoint(
         divergence=divergence,
         n_rows=rows.n_rows,
         n_features=rows.n_features,
@@ -86,77 +88,71 @@ def survey(rows: Rows, divergence) -> tuple[Frame, Summary]:
         reach=reach,
         origin=origin,
     )
-    drowned = np.flatnonzero(low < SMALLEST_SHARE * frame.step)
-    if divergence.by_ratio and len(drowned):
-        column = drowned[0]
+    lost = np.flatnonzero(low < SMALLEST_SHARE * fixed_point.step)
+    if divergence.by_ratio and len(lost):
+        column = lost[0]
         raise ValueError(
             f"divergence={divergence.name!r} cannot add up values as different as {low[column]:g} "
             f"and {high[column]:g} in column {column}; raise the smallest"
         )
-    dearest = reach**2 if centred else max(look.dearest for look in looks)
-    cost_step = float(power_of_two(n_counted * heaviest * dearest / LARGEST_SUM))
-    rows.frame = frame
-    whole = frame.empty(1)
-    cost = sum(rows.run(weigh_block, None, (frame, cost_step), into=whole)) * cost_step
-    total_weight = float(frame.weights(whole)[0])
-    unit = np.sqrt(cost / total_weight) if divergence.name == "sqeuclidean" and cost > 0 else 1.0
+    largest_cost = reach**2 if centred else max(part.largest_cost for part in parts)
+    cost_step = float(power_of_two(n_counted * heaviest * largest_cost / LARGEST_SUM))
+    rows.fixed_point = fixed_point
+    whole = fixed_point.empty(1)
+    cost = sum(rows.run(sum_block, None, (fixed_point, cost_step), into=whole)) * cost_step
+    total_weight = float(fixed_point.weights(whole)[0])
+    unit = np.sqrt(cost / total_weight) if divergence.is_shift_invariant and cost > 0 else 1.0
     # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
     unit = max(unit, everywhere / MOST_UNITS)
     cost /= divergence.scale
-    single = looks[0].low.dtype == np.float32 and SMALLEST_SINGLE < unit < 1 / SMALLEST_SINGLE
-    frame = frame._replace(
-        total_weight=total_weight, unit=float(unit), total_cost=cost, is_single=bool(single)
-    )
-    return frame, whole
+    fixed_point = fixed_point._replace(total_weight=total_weight, unit=float(unit), total_cost=cost)
+    return fixed_point, whole
 
 
-def look_at_block(block: Block, held, message) -> Look:
+def examine_block(block: Block, state, message) -> BlockStatistics:
     """Compute the column ranges of a block, and find invalid cells."""
     divergence, n_rows, centred = message
     X = block.values
     low, high = _ranges(X)
     largest = max(np.abs(low).max(), np.abs(high).max())
-    first_bad, n_bad, refused = None, 0, ""
+    first_bad, n_bad, domain_error = None, 0, ""
     if np.isfinite(low).all() and np.isfinite(high).all():
         if not block.weight.all():  # rows of zero weight are ignored
             low, high = _ranges(X[block.weight > 0])
         try:
             divergence.check(X, first_row=block.start)
         except ValueError as error:
-            refused = str(error)
+            domain_error = str(error)
     else:
         first_bad, n_bad = _not_finite(X, block.start)
-    sample, dearest = None, 0.0
+    sample, largest_cost = None, 0.0
     if not centred:
-        dearest = np.abs(_own_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
+        largest_cost = np.abs(_row_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
-        chosen = np.empty(block.n_rows, dtype=bool)
-        for part in chunks(chosen, values=FEW_ROWS):
-            place = np.arange(block.start + part.start, block.start + part.stop, dtype=np.uint64)
-            chosen[part] = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
+        chosen = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
-    return Look(
-        low, high, float(largest), first_bad, n_bad, refused, int(np.count_nonzero(block.weight)),
-        float(block.weight.max(initial=0.0)), float(dearest), sample,
+    return BlockStatistics(
+        low, high, float(largest), first_bad, n_bad, domain_error,
+        int(np.count_nonzero(block.weight)), float(block.weight.max(initial=0.0)),
+        float(largest_cost), sample,
     )  # fmt: skip
 
 
-def weigh_block(block: Block, held, message, borrow) -> int:
+def sum_block(block: Block, state, message, borrow) -> int:
     """Add up all rows of a block, and return the sum of their row costs, in fixed point."""
-    frame, cost_step = message
-    labels = np.zeros(min(FEW_ROWS, block.n_rows), dtype=np.int32)
+    fixed_point, cost_step = message
+    labels = np.zeros(block.n_rows, dtype=np.int32)
     with borrow() as sums:
-        for few in chunks(block.weight, values=FEW_ROWS):
-            part = cut(block, few.start, few.stop)
-            add_rows(part.form, part.weight, labels[: part.n_rows], frame.scale, *sums)
-    if frame.by_differences and frame.divergence.name == "sqeuclidean":
+        add_rows(block.form, block.weight, labels, fixed_point.scale, *sums)
+    if fixed_point.divergence.is_shift_invariant and not fixed_point.is_sparse:
         rows = block.form.values  # type: ignore[union-attr]
-        return int(add_squares(rows, block.weight, frame.origin, cost_step))
-    cost = block.weight * _own_costs(block, frame.divergence)
+        return int(add_squares(rows, block.weight, fixed_point.origin, cost_step))
+    cost = block.weight * _row_costs(block, fixed_point.divergence)
     return int(np.rint(cost / cost_step).astype(np.int64).sum())
 
 
-def _own_costs(block: Block, divergence) -> np.ndarray:
+def _row_costs(block: Block, divergence) -> np.ndarray:
     """Return the part of the divergence that depends on the row only, about zero."""
     if len(block.form.cost):
         return block.form.cost
@@ -180,14 +176,9 @@ def hash_uniform(position: np.ndarray, seed: int) -> np.ndarray:
 
 def _ranges(X: Any) -> tuple[np.ndarray, np.ndarray]:
     if not sp.issparse(X):
-        if X.shape[1] > NARROW:
-            return X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-        low, high = np.full(X.shape[1], np.inf, X.dtype), np.full(X.shape[1], -np.inf, X.dtype)
-        for part in chunks(X, values=FEW_ROWS):
-            columns = np.ascontiguousarray(X[part].T)
-            np.minimum(low, columns.min(axis=1), out=low)
-            np.maximum(high, columns.max(axis=1), out=high)
-        return low, high
+        # The columns of a narrow table are compared faster in a transposed copy.
+        columns = np.ascontiguousarray(X.T) if X.shape[1] <= 16 else X.T
+        return columns.min(axis=1, initial=np.inf), columns.max(axis=1, initial=-np.inf)
     # A column in which every row stores a value need not contain 0.
     has_zero = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
     low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
@@ -208,19 +199,57 @@ def _not_finite(X: Any, first_row: int) -> tuple[tuple[int, int, float], int]:
     return (first_row + int(row), int(column), value), len(bad)
 
 
-def _check(looks: list[Look]) -> None:
-    for look in looks:
-        if look.first_bad is not None:
-            row, column, value = look.first_bad
+def _check(parts: list[BlockStatistics]) -> None:
+    for part in parts:
+        if part.first_bad is not None:
+            row, column, value = part.first_bad
             what = "NaN" if np.isnan(value) else "infinity"
-            n_bad = sum(look.n_bad for look in looks)
+            n_bad = sum(part.n_bad for part in parts)
             raise ValueError(f"X contains {what}: row {row}, column {column} ({n_bad} such in all)")
-    for look in looks:
-        if look.refused:
-            raise ValueError(look.refused)
+    for part in parts:
+        if part.domain_error:
+            raise ValueError(part.domain_error)
 
 
 def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Round values to a coarse fraction of their range; where the range is empty, return it."""
     part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
     return np.where(high > low, np.rint(value / part) * part, low)
+
+
+def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return one float64 weight per row, none negative and not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must hold a number for each of {n_rows} rows; got shape {weight.shape}"
+        )
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight must be finite and at least 0; row {row} has {weight[row]:g}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for every row; all are 0")
+    return weight
+
+
+def round_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Return validated weights, rounded to their fixed-point step; None stays None.
+
+    A positive weight is never rounded to 0.
+    """
+    if sample_weight is None:
+        return None
+    weight = check_weight(sample_weight, n_rows)
+    heaviest = float(weight.max())
+    if not SMALLEST_WEIGHT < heaviest < LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be from {SMALLEST_WEIGHT:.0e} to {LARGEST_WEIGHT:.0e} at most; "
+            f"got {heaviest:g}"
+        )
+    step = step_for(1.0, np.count_nonzero(weight) * heaviest, heaviest)
+    return np.where(weight > 0, np.maximum(np.rint(weight / step), 1.0) * step, 0.0)

@@ -19,7 +19,7 @@ SWEEPS, ROUNDS = 100, 10
 KICKS, EXEMPLARS_A_CHANGE = 20, 50
 
 
-def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
+def local_optimum(problem: Problem, label: np.ndarray) -> np.ndarray:
     """Return a locally optimal exemplar of each row, from labels or exemplars of rows."""
     choice, _, _ = improve(problem, label, SWEEPS)
     if problem.is_full and problem.weights.is_flat:
@@ -32,7 +32,7 @@ def polish(problem: Problem, label: np.ndarray) -> np.ndarray:
     return choice
 
 
-def part_alike(problem: Problem) -> np.ndarray:
+def exemplars_of_equal_rows(problem: Problem) -> np.ndarray:
     """Return the exemplars where all rows are equal: one cluster, or singletons.
 
     With a size prior other sizes may be optimal, which moves find from either extreme.
@@ -40,7 +40,9 @@ def part_alike(problem: Problem) -> np.ndarray:
     n = problem.n
     one, own = np.zeros(n, dtype=np.int64), np.arange(n)
     if not problem.weights.is_flat:
-        return max((polish(problem, start) for start in (one, own)), key=partial(worth, problem))
+        return max(
+            (local_optimum(problem, start) for start in (one, own)), key=partial(worth, problem)
+        )
     preference = float(problem.edges.value[problem.edges.own].min())
     return own if problem.exceeds(preference, problem.between[1]) else one
 
@@ -55,7 +57,7 @@ def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     return nearest_exemplars(problem, np.flatnonzero(is_open))
 
 
-def search(problem: Problem, choice: np.ndarray) -> np.ndarray:
+def iterated_local_search(problem: Problem, choice: np.ndarray) -> np.ndarray:
     """Iterated local search: replace a few exemplars at random, swap, and keep the best.
 
     The number of restarts is at most the number of exemplars, since few exemplars leave little to

@@ -18,7 +18,7 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass
 from countless._exemplar.clustering import Problem, nearest_exemplars, settle, worth
-from countless._exemplar.local_search import polish, search
+from countless._exemplar.local_search import iterated_local_search, local_optimum
 from countless._exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, new_bins
 from countless.kernels.messages import Maxima, Rows, Sizes, follow_rows, merge_maxima, pass_columns
@@ -194,7 +194,7 @@ def max_product(
     # No swaps with size weights: moves start from both extremes.
     if refine and problem.weights.counts_sizes:
         ends = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n)
-        first = _best(problem, [polish(problem, end) for end in ends])
+        first = _best(problem, [local_optimum(problem, end) for end in ends])
     messages = Messages(problem, first)
     try:
         watch = _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass)
@@ -207,10 +207,10 @@ def max_product(
         choice, steady = watch.best, False
     if refine or start is not None or not steady:
         starts = [choice, *([] if start is None else [start])]
-        found = [polish(problem, one) for one in starts]
+        found = [local_optimum(problem, one) for one in starts]
         choice = _best(problem, found if first is None else [*found, first])
     if refine:
-        choice = search(problem, choice)
+        choice = iterated_local_search(problem, choice)
     return Found(choice, watch.n_iter, watch.converged, watch.damping)
 
 

@@ -24,15 +24,13 @@ from countless.dissimilarity import to_similarity
 from countless.kernels.edges import Edges
 
 
-def preference_path(edges: Edges, seed: int, each: Each) -> tuple[PenaltyPath, float]:
+def preference_path(edges: Edges, each: Each) -> tuple[PenaltyPath, float]:
     """Return the path over penalties, and the preference that corresponds to the chosen penalty.
 
     Parameters
     ----------
     edges : Edges
         Full similarities; their preferences are ignored.
-    seed : int
-        Seed of the null reference that plateaus are compared with.
     each : callable
         Calls a function for every item, on threads.
     """

@@ -48,16 +48,16 @@ class Schedule(NamedTuple):
     n_sweeps: int  # at most, burn-in included
     burn_in: int  # first sweeps that are discarded
     thin: int = 1  # every thin-th sweep after burn-in is kept
-    looks: tuple[int, ...] = ()  # sweeps after which the run stops if chains agree
+    test_sweeps: tuple[int, ...] = ()  # sweeps after which the run stops if chains agree
     halve: bool = False  # burn-in is the first half of the sweeps made
 
     @property
     def ends(self) -> tuple[int, ...]:
         """The sweeps after which the run may stop."""
-        return (*self.looks, self.n_sweeps)
+        return (*self.test_sweeps, self.n_sweeps)
 
     @property
-    def n_forgotten(self) -> int:
+    def least_burn_in(self) -> int:
         """The sweeps that are discarded even if the run stops as early as possible."""
         return self.ends[0] // 2 if self.halve else self.burn_in
 
@@ -119,8 +119,8 @@ def run_chains(
     schedule : Schedule
         Number of sweeps, burn-in and thinning.
     agree : callable, optional
-        Stopping rule: called with the draws of each chain at ``schedule.looks``, it returns whether
-        they agree.
+        Stopping rule: called after each of ``schedule.test_sweeps`` with the draws of each chain,
+        it returns whether they agree.
     n_jobs : int, optional
         Number of threads, as in scikit-learn; the draws do not depend on it.
     on_pass : callable

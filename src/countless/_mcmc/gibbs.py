@@ -1,183 +1,179 @@
-"""One Markov chain over partitions, parameters of their prior and hyperparameters of the model."""
+"""Gibbs sweeps over partitions, with the parameters of clusters integrated out or sampled.
+
+Collapsed: the state is a partition with the sufficient statistics of its clusters. A sweep draws
+the cluster of each row given those of all others, with weight f(s + 1) / f(s) p(x | rows of the
+cluster) for a cluster of s others, f as in `countless.priors`, and f(1) h(k) p(x) for a new one
+(Murphy's algorithm 25.1, Neal's algorithm 3 [1]_).
+
+Most rows never change their cluster; rows between overlapping clusters do, and there a chain mixes
+slowly. So a sweep may scan such ambiguous rows several times. They are determined during the
+warm-up of the chain; afterwards the scan order is fixed, which leaves the posterior invariant. Rows
+that move seldom are included: together they keep the boundary between two clusters in place.
+
+Uncollapsed: each sweep draws the parameters of every cluster from their posterior. Then each row is
+assigned to a cluster of s others with weight f(s + 1) / f(s) p(x | its parameters), or to a new
+one, whose parameters are drawn immediately (Neal's algorithm 2). It is the sampler that Kulis and
+Jordan compare DP-means with (section 6 of their paper). It mixes more slowly.
+
+References
+----------
+.. [1] R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models", JCGS 9,
+   2000.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from functools import partial
-from numbers import Real
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from countless._mcmc.collapsed import Partition, Setting, Visits, collapsed_sweep, partition_of
-from countless._mcmc.split_merge import settle, split_and_merge
-from countless._mcmc.uncollapsed import uncollapsed_sweep
+from countless.kernels.arrays import plain
+from countless.kernels.gibbs import sweep, sweep_densities
 from countless.models import BoundModel
-from countless.priors import PartitionPrior, Tables
+from countless.models.protocol import ClusterModel
+from countless.priors import Tables
 
-SWEEPS: dict[str, Callable[..., Partition]] = {
-    "collapsed": collapsed_sweep,
-    "uncollapsed": uncollapsed_sweep,
-}
-# Statistics are updated as rows move; this often they are summed again, against rounding errors.
-SWEEPS_BEFORE_REFRESH = 100
-# Split-merge proposals after each sweep: more where sufficient statistics have few entries, as a
-# proposal then costs little. NUMBERS_TRIED is the number of entries per sweep.
-FEWEST_TRIES, MOST_TRIES, NUMBERS_TRIED = 12, 90, 540
-# Of these the number without early rejection: one, and one more for each NUMBERS_PER_WHOLE entries
-# of the statistics. Clusters with many parameters look improbable until they have enough rows.
-NUMBERS_PER_WHOLE, MOST_WHOLE = 8, 8
-# Warm-up sweeps, at most as many as are discarded, and the extra moves (`settle`) in each of them.
-SETTLING, SETTLING_TRIES = 20, 8
+NO_TARGET = np.empty(0, dtype=np.int32)
+NOTHING = np.empty(0)  # no cluster may open; odds are not recorded
 
 
-class Draw(NamedTuple):
-    """One posterior draw: the stored part of a chain's state."""
+@dataclass(frozen=True)
+class Scans:
+    """Constants of the extra scans of ambiguous rows, chosen by ``benchmarks/mixture.py``."""
 
-    labels: np.ndarray  # (n_rows,), of the smallest sufficient integer type
-    log_joint: float
-    prior: PartitionPrior  # with numeric parameters
-    hyper: np.ndarray  # (n_hyper,), of the model
+    ambiguous_odds: float = 0.005  # mean odds of the second most probable cluster, at least
+    extra_scans: int = 6  # of each ambiguous row in each sweep, at most
+    most_extra: int = 2  # extra scans of all rows together, as a multiple of their number
 
 
-class PartitionChain:
-    """A Markov chain that starts from given labels.
+SCANS = Scans()
+
+
+class Partition(NamedTuple):
+    """A partition of the rows into nonempty clusters."""
+
+    labels: np.ndarray  # (n_rows,) int32
+    sizes: np.ndarray  # (n_clusters,) int64
+    statistics: np.ndarray  # (n_clusters, width)
+
+
+class Target(NamedTuple):
+    """The target of the moves of a partition: rows, component model, and the prior's weights."""
+
+    model: ClusterModel
+    rows: np.ndarray  # (n_rows, n_features), as the model takes them
+    tables: Tables
+    random: np.random.Generator
+
+
+class ScanOrder:
+    """The scan order of a sweep: all rows, then extra scans of the ambiguous ones.
 
     Parameters
     ----------
-    model : BoundModel
-        Component model of a cluster.
-    prior : PartitionPrior
-        Prior of the partition; parameters given as distributions are sampled, too.
-    rows : ndarray of shape (n_rows, n_features)
-        As returned by ``model.rows``.
-    labels : ndarray of int of shape (n_rows,)
-        Initial clusters, 0, 1, ...
-    random : numpy.random.Generator
-        Source of all random numbers.
-    sampler : {'collapsed', 'uncollapsed'}
-        Whether a sweep integrates the parameters of clusters out or draws them.
-    split_merge : bool
-        Whether split-merge proposals are made after each sweep.
-    sample_hyper : bool
-        Whether hyperparameters of the model that were not given are sampled.
-    n_forgotten : int
-        Length of the burn-in. Its first sweeps are warm-up sweeps, with moves that do not leave the
-        posterior invariant: see `settle` and `Visits`.
+    n_rows : int
+        Number of rows.
+    n_warm_up : int
+        Number of warm-up sweeps; in their second half the odds of the rows are recorded.
     """
 
-    def __init__(
-        self,
-        model: BoundModel,
-        prior: PartitionPrior,
-        rows: np.ndarray,
-        labels: np.ndarray,
-        random: np.random.Generator,
-        *,
-        sampler: str = "collapsed",
-        split_merge: bool = True,
-        sample_hyper: bool = True,
-        n_forgotten: int = 0,
-    ) -> None:
-        self.model, self.given_prior, self.rows, self.random = model, prior, rows, random
-        self._n_settling = min(SETTLING, n_forgotten)
-        self._sweep, self._split_merge = SWEEPS[sampler], split_merge
-        self._n_tries = max(FEWEST_TRIES, min(MOST_TRIES, NUMBERS_TRIED // model.width))
-        self._n_whole = min(MOST_WHOLE, 1 + model.width // NUMBERS_PER_WHOLE)
-        if sampler == "collapsed":
-            self._sweep = partial(collapsed_sweep, visits=Visits(len(rows), self._n_settling))
-        self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
-        self.n_swept = 0
-        self.partition = partition_of(model, rows, labels)
-        self._set_prior(prior.draw_parameters(random))
+    def __init__(self, n_rows: int, n_warm_up: int) -> None:
+        self.order = np.arange(n_rows)
+        self._n_warm_up, self._n_swept = n_warm_up, 0
+        self._odds = np.zeros(n_rows)
 
     @property
-    def n_clusters(self) -> int:
-        """Number of nonempty clusters."""
-        return len(self.partition.sizes)
+    def records_odds(self) -> bool:
+        """Whether the next sweep records the odds of the rows."""
+        return self._n_warm_up // 2 <= self._n_swept < self._n_warm_up
 
-    @property
-    def setting(self) -> Setting:
-        """The target of the moves of the partition, given the present parameters."""
-        return Setting(self.model, self.rows, self.tables, self.random)
+    def record(self, log_odds: np.ndarray) -> None:
+        """Record the log odds of each row's second most probable cluster during warm-up.
 
-    def sweep(self) -> None:
-        """Update the partition, the parameters of its prior, and the model's hyperparameters."""
-        self.move_partition()
-        if self.given_prior.hyperpriors:
-            sizes = self.partition.sizes
-            self._set_prior(self.given_prior.update_parameters(self.prior, sizes, self.random))
-        if len(self._free):
-            self.move_hyper()
-
-    def move_partition(self) -> None:
-        """Draw the cluster of each row in turn, then make split-merge proposals."""
-        self.n_swept += 1
-        if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
-            self.partition = partition_of(self.model, self.rows, self.partition.labels)
-        setting = self.setting
-        self.partition = self._sweep(self.partition, setting)
-        if self._split_merge:
-            if self.n_swept <= self._n_settling:
-                self.partition = settle(self.partition, setting, SETTLING_TRIES)
-            tries = self._n_tries, self._n_whole
-            self.partition = split_and_merge(self.partition, setting, *tries)
-
-    def move_hyper(self) -> None:
-        """Sample some hyperparameters of the model, given the clusters."""
-        self.model = move_hyper(self.model, self.partition.statistics, self._free, self.random)
-
-    def log_joint(self) -> float:
-        """Return the log joint density of rows, partition and all sampled parameters.
-
-        The normalizing constant of a prior without sampled parameters may be omitted.
+        The last warm-up sweep fixes the scan order.
         """
-        return log_joint(self.model, self.given_prior, self.prior, self.partition)
-
-    def record(self) -> Draw:
-        """Return the present state as a draw."""
-        kind = np.min_scalar_type(self.n_clusters - 1)
-        labels = self.partition.labels.astype(kind)
-        return Draw(labels, self.log_joint(), self.prior, self.model.hyper.value)
-
-    def _set_prior(self, prior: PartitionPrior) -> None:
-        self.prior = prior
-        self.tables: Tables = prior.tables(len(self.rows))
-
-
-def log_joint(
-    model: BoundModel, given: PartitionPrior, prior: PartitionPrior, partition: Partition
-) -> float:
-    """Return the log joint density of rows, partition, hyperparameters and the prior's parameters.
-
-    ``given`` has the distributions of the free parameters, and ``prior`` their present values. The
-    normalizing constant of a prior without free parameters may be omitted.
-    """
-    total = float(model.log_marginal(partition.statistics).sum())
-    total += prior.log_weight(partition.sizes)
-    if prior.consistent:  # for others it is expensive, and constant
-        total -= prior.log_normalizer(int(partition.sizes.sum()))
-    total += given.log_prob_parameters(prior)
-    return total + model.hyper.log_prior(model.hyper.value)
+        if self.records_odds:
+            self._odds += np.exp(log_odds)
+        self._n_swept += 1
+        if self._n_swept == self._n_warm_up:
+            n_recorded = self._n_warm_up - self._n_warm_up // 2
+            ambiguous = np.flatnonzero(self._odds > SCANS.ambiguous_odds * n_recorded)
+            n_more = min(
+                SCANS.extra_scans, SCANS.most_extra * len(self._odds) // max(len(ambiguous), 1)
+            )
+            self.order = np.concatenate([self.order, *[ambiguous] * n_more])
 
 
-def move_hyper(
-    model: BoundModel, statistics: np.ndarray, free: np.ndarray, random: np.random.Generator
-) -> BoundModel:
-    """Return the model after sampling some of its free hyperparameters, given the clusters."""
-    at_once = model.moved_at_once
-    if at_once is not None and len(free) > at_once:
-        free = random.choice(free, at_once, replace=False)
-    return model.sample_hyper(statistics, random, free)
+def partition_of(model: ClusterModel, rows: np.ndarray, labels: np.ndarray) -> Partition:
+    """Return the partition given by labels 0, 1, ..., all of which occur."""
+    labels = np.array(labels, dtype=np.int32)
+    return Partition(labels, np.bincount(labels), model.statistics(rows, labels))
 
 
-def parameters_of(draws: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
-    """Return the parameters of the prior in each draw of each chain, (n_chains, n_draws)."""
-    first = draws[0][0].prior
-    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Real)]
-    return {
-        name: np.array([[float(getattr(draw.prior, name)) for draw in chain] for chain in draws])
-        for name in names
-        if name != "n_components"
-    }
+def collapsed_sweep(
+    partition: Partition, target: Target, scan_order: ScanOrder | None = None
+) -> Partition:
+    """Draw the cluster of each row in turn, given all others; ambiguous rows several times."""
+    model, rows, tables, random = target
+    labels = partition.labels.copy()
+    order = np.arange(len(rows)) if scan_order is None else scan_order.order
+    odds = NOTHING if scan_order is None or not scan_order.records_odds else np.empty(len(rows))
+    sizes, statistics = partition.sizes, partition.statistics
+    visit, weights = 0, (tables.join, tables.open)
+    while visit < len(order):
+        capacity = 2 * len(sizes) + 6
+        clusters = model.clusters(capacity, statistics)
+        sizes = np.concatenate([sizes, np.zeros(capacity - len(sizes), dtype=np.int64)])
+        visit, _, _ = sweep(
+            clusters, sizes, rows, order, visit, labels, NO_TARGET, *weights, random, odds
+        )
+        statistics = clusters.statistics
+    if scan_order is not None:
+        scan_order.record(odds)
+    return drop_empty_clusters(labels, sizes, statistics)
+
+
+def drop_empty_clusters(labels: np.ndarray, sizes: np.ndarray, statistics: np.ndarray) -> Partition:
+    """Drop empty clusters and renumber the others in their order."""
+    used = sizes > 0
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return Partition(number[labels], sizes[used], statistics[used])
+
+
+# Number of rows whose densities are computed at once, which bounds memory.
+BLOCK_ROWS = 2**14
+
+
+def uncollapsed_sweep(partition: Partition, target: Target) -> Partition:
+    """Draw the parameters of each cluster, then the cluster of each row in turn."""
+    _, rows, tables, random = target
+    model = cast(BoundModel, target.model)  # other cluster models cannot draw parameters
+    labels, sizes = partition.labels.copy(), partition.sizes.copy()
+    drawn = model.draw_parameters(partition.statistics, random)
+    parameters = {name: np.array(value) for name, value in drawn.items()}
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block, names = rows[start : start + BLOCK_ROWS], labels[start : start + BLOCK_ROWS]
+        fresh = model.log_predictive(block, model.empty())[:, 0]
+        densities = plain(model.log_density(block, parameters))
+        row, opened = 0, False
+        while row < len(block):
+            row, opened = sweep_densities(
+                densities, fresh, row, sizes, names, tables.join, tables.open, random
+            )
+            if opened:  # by the previous row
+                added = model.draw_parameters(model.statistics(block[row - 1 : row])[None], random)
+                slot = int(sizes.argmin())
+                if sizes[slot] > 0:
+                    slot = len(sizes)
+                    sizes = np.append(sizes, 0)
+                    parameters = {
+                        name: np.concatenate([value, added[name]])
+                        for name, value in parameters.items()
+                    }
+                    densities = np.pad(densities, ((0, 0), (0, 1)))
+                for name, value in parameters.items():
+                    value[slot] = added[name][0]
+                densities[row:, slot] = model.log_density(block[row:], added)[:, 0]
+                names[row - 1], sizes[slot] = slot, 1
+    return drop_empty_clusters(labels, sizes, model.statistics(rows, labels, len(sizes)))

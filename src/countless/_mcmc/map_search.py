@@ -33,8 +33,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from countless._compat import OnPass, ignore_pass
-from countless._mcmc.collapsed import NOTHING, Partition, partition_of, without_gaps
-from countless._mcmc.gibbs import log_joint
+from countless._mcmc.gibbs import NOTHING, Partition, drop_empty_clusters, partition_of
+from countless._mcmc.partition_chain import log_joint
 from countless._threads import one_library_thread
 from countless.kernels import map_search as kernels
 from countless.models import BoundModel
@@ -55,13 +55,13 @@ class Limits:
     full_sweeps: int = 10  # sweeps over all rows in one round
     rounds: int = 50
     power_steps: int = 12  # steps of the power iteration for a principal axis
+    new_slots: int = 8  # empty slots for new clusters in a sweep
+    pairs_at_once: int = 64  # whose marginal likelihoods are computed in one loop
+    farthest: float = 30.0  # bound of a parameter of the prior on the real line
     least_gain: float = 1e-2  # tolerance in log density: the search stops below it
 
 
 LIMITS = Limits()
-# Slots for new clusters in a sweep, pairs whose marginal likelihoods are computed at once, and the
-# bound of a parameter of the prior on the real line.
-SPARE, SIDE_BY_SIDE, FARTHEST = 8, 64, 30.0
 
 
 class MapResult(NamedTuple):
@@ -174,7 +174,7 @@ class _Search:
     def objective(self) -> float:
         """Return the log joint density, the prior's parameters transformed to the real line."""
         joint = log_joint(self.model, self.given_prior, self.prior, self.partition)
-        return joint + _log_slopes(self.given_prior, self.prior)
+        return joint + _log_jacobians(self.given_prior, self.prior)
 
     def set_labels(self, labels: np.ndarray) -> None:
         """Set the partition."""
@@ -293,7 +293,7 @@ class _Search:
         """Move rows one by one to their most probable clusters until none moves."""
         order, margins = np.arange(len(rows)), np.empty(len(rows))
         labels, sizes, statistics = (array.copy() for array in partition)
-        spare = SPARE if len(opening) else 0
+        spare = LIMITS.new_slots if len(opening) else 0
         for _ in range(n_sweeps):
             visit, n_moved = 0, 0
             while visit < len(rows):
@@ -302,7 +302,7 @@ class _Search:
                 visit, _, moved = kernels.hard_sweep(
                     clusters, sizes, rows, order, visit, labels, self.tables.join, opening, margins
                 )
-                labels, sizes, statistics = without_gaps(labels, sizes, clusters.statistics)
+                labels, sizes, statistics = drop_empty_clusters(labels, sizes, clusters.statistics)
                 n_moved += moved
             if n_moved == 0:
                 break
@@ -314,7 +314,7 @@ class _Search:
         partner = np.empty(len(sizes), dtype=np.int64)
         pairs = np.empty((len(sizes) - 1, 2), dtype=np.int64)
         n_merges = kernels.agglomerate(
-            self.model.clusters(min(SIDE_BY_SIDE, len(sizes))),
+            self.model.clusters(min(LIMITS.pairs_at_once, len(sizes))),
             self._no_tables,
             statistics,
             sizes,
@@ -363,7 +363,9 @@ class _Search:
         labels[members] = found.labels + np.int32(len(sizes))
         sizes[replaced] = 0
         sizes = np.append(sizes, found.sizes)
-        self.partition = without_gaps(labels, sizes, np.append(statistics, found.statistics, 0))
+        self.partition = drop_empty_clusters(
+            labels, sizes, np.append(statistics, found.statistics, 0)
+        )
 
     def _pieces(self, rows: np.ndarray, scaled: np.ndarray, n_pieces: int) -> Partition:
         """Split rows into pieces by repeated bisection, largest sum of squares first.
@@ -409,7 +411,7 @@ def _merged(partition: Partition, pairs: np.ndarray) -> Partition:
     sizes = np.bincount(parent, weights=of_pieces, minlength=n).astype(np.int64)
     summed = np.zeros_like(statistics)
     np.add.at(summed, parent, statistics)
-    return without_gaps(parent[labels], sizes, summed)
+    return drop_empty_clusters(parent[labels], sizes, summed)
 
 
 def _standardize(rows: np.ndarray) -> np.ndarray:
@@ -438,10 +440,10 @@ def _principal_scores(centered: np.ndarray) -> np.ndarray:
     return centered @ axis
 
 
-def _log_slopes(given: PartitionPrior, current: PartitionPrior) -> float:
+def _log_jacobians(given: PartitionPrior, current: PartitionPrior) -> float:
     """Return the log Jacobian of transforming the prior's free parameters to the real line."""
     return sum(
-        hyperprior.from_line(hyperprior.to_line(getattr(current, name)))[1]
+        hyperprior.constrain(hyperprior.unconstrain(getattr(current, name)))[1]
         for name, hyperprior in given.hyperpriors.items()
     )
 
@@ -453,17 +455,17 @@ def _optimal_parameters(
     for name, hyperprior in given.hyperpriors.items():
 
         def cost(
-            place: float, name: str = name, hyperprior: Any = hyperprior, held: Any = current
+            place: float, name: str = name, hyperprior: Any = hyperprior, current: Any = current
         ) -> float:
-            value, log_slope = hyperprior.from_line(place)
-            density = hyperprior.log_density(value) + log_slope
+            value, log_jacobian = hyperprior.constrain(place)
+            density = hyperprior.log_density(value) + log_jacobian
             if sizes is not None:
-                density += replace(held, **{name: value}).log_prob(sizes=sizes)
+                density += replace(current, **{name: value}).log_prob(sizes=sizes)
             return -density
 
-        place = hyperprior.to_line(getattr(current, name))
-        found = minimize_scalar(cost, bounds=(-FARTHEST, FARTHEST), method="bounded")
+        place = hyperprior.unconstrain(getattr(current, name))
+        found = minimize_scalar(cost, bounds=(-LIMITS.farthest, LIMITS.farthest), method="bounded")
         if found.fun < cost(place):
             place = float(found.x)
-        current = replace(current, **{name: hyperprior.from_line(place)[0]})
+        current = replace(current, **{name: hyperprior.constrain(place)[0]})
     return current

@@ -14,17 +14,27 @@ Statistics and Computing 14, 2004.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from countless._mcmc.collapsed import NO_TARGET, NOTHING, without_gaps
+from countless._mcmc.gibbs import NO_TARGET, NOTHING, drop_empty_clusters
 from countless.kernels.gibbs import sweep
 from countless.models import BoundModel
 from countless.priors import PartitionPrior
 
-# Number of particles, rows stored for Gibbs sweeps, and rows between two tests for resampling.
-N_PARTICLES, N_KEPT, N_BETWEEN = 32, 512, 16
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the filter: more of each is more exact, at more cost."""
+
+    n_particles: int = 32
+    n_stored: int = 512  # most recent rows, for Gibbs sweeps
+    rows_between: int = 16  # two tests for resampling
+
+
+TUNING = Tuning()
 
 
 class Particle(NamedTuple):
@@ -60,7 +70,7 @@ def start_stream(
     nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), model.empty(0)
     particles = [
         Particle(*nothing, given_prior.draw_parameters(random), model.hyper.value)
-        for _ in range(N_PARTICLES)
+        for _ in range(TUNING.n_particles)
     ]
     return Stream(model, given_prior, rows[:0], particles, 0, random)
 
@@ -72,18 +82,18 @@ def update_stream(stream: Stream, batch: np.ndarray) -> tuple[Stream, np.ndarray
     unseen = np.full(len(batch), -1, dtype=np.int32)
     particles = [p._replace(labels=np.concatenate([p.labels, unseen])) for p in particles]
     log_weights = np.zeros(len(particles))
-    for begin in range(len(kept), len(rows), N_BETWEEN):
-        order = np.arange(begin, min(begin + N_BETWEEN, len(rows)))
+    for begin in range(len(kept), len(rows), TUNING.rows_between):
+        order = np.arange(begin, min(begin + TUNING.rows_between, len(rows)))
         for place, particle in enumerate(particles):
-            particles[place], foretold = _visit(model, particle, rows, order, random)
-            log_weights[place] += foretold - _growth(particle.prior, n_seen, len(order))
+            particles[place], log_predictive = _visit(model, particle, rows, order, random)
+            log_weights[place] += log_predictive - _growth(particle.prior, n_seen, len(order))
         n_seen += len(order)
         weights = np.exp(log_weights - log_weights.max())
         last = order[-1] == len(rows) - 1
         if last or weights.sum() ** 2 < 0.5 * len(particles) * (weights**2).sum():
             particles = _resample(particles, weights / weights.sum(), random)
             log_weights[:] = 0.0
-    first = max(0, len(rows) - N_KEPT)
+    first = max(0, len(rows) - TUNING.n_stored)
     for place, particle in enumerate(particles):
         moved, _ = _visit(model, particle, rows, np.arange(first, len(rows)), random)
         prior = given_prior.update_parameters(moved.prior, moved.sizes, random)
@@ -109,7 +119,7 @@ def _visit(
     top = int(sizes.max(initial=0)) + len(order) + 1
     join = np.concatenate([[-np.inf], prior.log_join(np.arange(1, top))])
     opening = prior.log_open(np.arange(len(sizes) + len(order) + 1)) + prior.log_size(np.ones(1))
-    visit, foretold = 0, 0.0
+    visit, log_predictive = 0, 0.0
     while visit < len(order):
         capacity = 2 * len(sizes) + 6
         clusters = model.clusters(capacity, statistics)
@@ -117,11 +127,11 @@ def _visit(
         visit, _, log_sum = sweep(
             clusters, sizes, rows, order, visit, labels, NO_TARGET, join, opening, random, NOTHING
         )
-        statistics, foretold = clusters.statistics, foretold + log_sum
+        statistics, log_predictive = clusters.statistics, log_predictive + log_sum
     coming = labels < 0  # later rows of the batch have no cluster yet
-    partition = without_gaps(np.where(coming, 0, labels), sizes, statistics)
+    partition = drop_empty_clusters(np.where(coming, 0, labels), sizes, statistics)
     labels = np.where(coming, labels, partition.labels)
-    return Particle(labels, partition.sizes, partition.statistics, prior, hyper), foretold
+    return Particle(labels, partition.sizes, partition.statistics, prior, hyper), log_predictive
 
 
 def _growth(prior: PartitionPrior, n_seen: int, n_more: int) -> float:

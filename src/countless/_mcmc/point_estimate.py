@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,20 +33,24 @@ from countless.kernels.consensus import fill_tables, move_blocks, sum_tables
 from countless.priors.hyper import as_generator
 
 LOSSES = ("vi", "binder")
-# Draws used by the first search, before all are used; and memory for the tables, in bytes.
-SEARCHED_DRAWS = 200
-TABLE_BYTES = 2**29
-# Draws are evaluated as candidates until this number of counts is spent; the best are starts.
-TRIAL_COUNTS = 3 * 10**7
-BEST_TRIED = 3
-# Starts: at least as many as cost START_COUNTS together, up to MOST_STARTS; beyond these, up to
-# FEW_STARTS in all, until the lowest loss is reached a second time.
-START_COUNTS = 10**7
-MOST_STARTS, FEW_STARTS = 40, 8
-# Draws whose clusters define blocks to move, each time that no move of a single item gains.
-N_GUIDES = 12
-# The 1/DOUBTFUL of the items with the smallest margins is scanned again before all are.
-DOUBTFUL = 8
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the search, chosen by ``benchmarks/mixture.py``; they bound its cost."""
+
+    first_draws: int = 200  # draws used by the first search, before all are used
+    table_bytes: int = 2**29  # memory for contingency tables
+    evaluated_counts: int = 3 * 10**7  # cost of evaluating draws as candidates for starts
+    best_draws: int = 3  # those of least loss, which are starts
+    start_counts: int = 10**7  # starts: at least as many as cost this together,
+    most_starts: int = 40  # but no more than these;
+    repeated_starts: int = 8  # at most these in all until the least loss is found a second time
+    guide_draws: int = 12  # draws whose clusters are moved as blocks when no single move gains
+    doubtful_part: int = 8  # 1 / the share of items, of least margin, that is scanned again
+
+
+TUNING = Tuning()
 # Relative to the largest value of f: smaller gains are rounding errors; and losses that differ less
 # are equal.
 ROUNDING = 1e-13
@@ -104,7 +109,7 @@ def point_estimate(
     array([0, 0, 1, 1], dtype=int32)
     """
     random = as_generator(random_state)
-    few, many = (_spread(draws, most) for most in (SEARCHED_DRAWS, len(draws)))
+    few, many = (_spread(draws, most) for most in (TUNING.first_draws, len(draws)))
     item_of, first = collapse(few)
     evidence = _gather(few, item_of, first, loss)
     tables = _tables(evidence, _search(evidence, random))
@@ -145,9 +150,9 @@ def expected_loss(draws: np.ndarray, labels: np.ndarray, loss: str = "vi") -> fl
 
 
 def _spread(draws: np.ndarray, most: int) -> np.ndarray:
-    """Return evenly spaced draws, at most ``most`` and at most as many as fit in TABLE_BYTES."""
+    """Return evenly spaced draws, at most ``most`` and as many as fit in memory."""
     widest = int(draws.max()) + 1
-    bearable = TABLE_BYTES // (4 * widest * _capacity(draws.shape[1], widest))
+    bearable = TUNING.table_bytes // (4 * widest * _capacity(draws.shape[1], widest))
     n_kept = min(len(draws), most, max(1, bearable))
     if n_kept == len(draws):
         return draws
@@ -204,10 +209,10 @@ def _loss(evidence: Evidence, tables: Tables) -> float:
 def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
     """Return the best partition of the items over all starts: draws and sequential allocations."""
     n_items = len(evidence.weight)
-    n_least = min(START_COUNTS // (n_items * len(evidence.share)), MOST_STARTS)
+    n_least = min(TUNING.start_counts // (n_items * len(evidence.share)), TUNING.most_starts)
     best_loss, best, n_reached = np.inf, np.zeros(n_items, dtype=np.int64), 0
     promising = _best_draws(evidence)
-    for turn in range(max(n_least, FEW_STARTS)):
+    for turn in range(max(n_least, TUNING.repeated_starts)):
         draw = turn // 2
         if turn % 2 == 0 and draw < len(promising):
             tables = _tables(evidence, evidence.profiles[:, promising[draw]])
@@ -226,16 +231,16 @@ def _search(evidence: Evidence, random: np.random.Generator) -> np.ndarray:
 
 
 def _best_draws(evidence: Evidence) -> np.ndarray:
-    """Return the draws of least expected loss, among those that TRIAL_COUNTS lets evaluate."""
+    """Return the draws of least expected loss, among as many as may be evaluated."""
     n_items, n_draws = evidence.profiles.shape
-    n_tried = min(n_draws, max(BEST_TRIED, TRIAL_COUNTS // (n_items * n_draws)))
+    n_tried = min(n_draws, max(TUNING.best_draws, TUNING.evaluated_counts // (n_items * n_draws)))
     tried = np.linspace(0, n_draws - 1, n_tried).round().astype(np.int64)
     tables = _tables(evidence)
     losses = np.empty(n_tried)
     for place, draw in enumerate(tried):
         _fill(evidence, tables, evidence.profiles[:, draw])
         losses[place] = _loss(evidence, tables)
-    return tried[np.argsort(losses, kind="stable")[:BEST_TRIED]]
+    return tried[np.argsort(losses, kind="stable")[: TUNING.best_draws]]
 
 
 def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) -> None:
@@ -245,11 +250,11 @@ def _improve(evidence: Evidence, tables: Tables, random: np.random.Generator) ->
     while True:
         gained, margin = _move_items(evidence, tables, random.permutation(n_items))
         while gained > 0:
-            doubtful = np.argsort(margin, kind="stable")[: n_items // DOUBTFUL + 1]
+            doubtful = np.argsort(margin, kind="stable")[: n_items // TUNING.doubtful_part + 1]
             while _move_items(evidence, tables, random.permutation(doubtful))[0] > 0:
                 pass
             gained, margin = _move_items(evidence, tables, random.permutation(n_items))
-        guides = random.choice(n_draws, min(N_GUIDES, n_draws), replace=False)
+        guides = random.choice(n_draws, min(TUNING.guide_draws, n_draws), replace=False)
         by = [whole, *(evidence.profiles[:, guide] for guide in guides)]
         if sum(_move_parts(evidence, tables, guide) for guide in by) == 0:
             return

@@ -1,24 +1,65 @@
-"""Posterior draws of partitions, and summaries of them.
+"""Posterior draws of partitions: summaries of them, and convergence diagnostics of their chains.
+
+Split R-hat compares the variance within chains with that of all draws [2]_; it and the effective
+sample size are computed by ``arviz-stats``, which needs only numpy and SciPy.
 
 References
 ----------
 .. [1] K. P. Murphy, "Machine Learning: A Probabilistic Perspective", section 25.2, 2012.
+.. [2] A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Buerkner, "Rank-normalization,
+   folding, and localization: an improved R-hat", Bayesian Analysis 16, 2021.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from countless._labels import check_labels
-from countless._mcmc.diagnostics import Diagnostic, diagnose
 from countless._mcmc.draws import collapse, number_alike
 from countless._mcmc.point_estimate import expected_loss, point_estimate
 from countless._memory import state_memory
+from countless._show import Plotted, Records
 from countless.kernels.draws import count_together
+
+# Least number of draws of a chain: each of its halves must have a variance.
+FEWEST = 4
+
+
+class Diagnostic(NamedTuple):
+    """Convergence diagnostics of one scalar."""
+
+    r_hat: float  # 1 where chains agree; NaN for one chain, or fewer than four draws
+    effective_size: float  # bulk effective sample size
+
+
+def diagnose(draws: np.ndarray) -> Diagnostic:
+    """Return split R-hat and bulk effective sample size of one scalar, (n_chains, n_draws).
+
+    Examples
+    --------
+    >>> diagnose(np.ones((4, 100)))
+    Diagnostic(r_hat=1.0, effective_size=400.0)
+    >>> diagnose(np.ones((2, 100)) * [[1.0], [2.0]])
+    Diagnostic(r_hat=inf, effective_size=2.0)
+    """
+    from arviz_stats.base.array import array_stats
+
+    n_chains, n_draws = draws.shape
+    if n_draws < FEWEST:
+        return Diagnostic(np.nan, np.nan)
+    if np.all(draws == draws[:, :1]):  # no variance within chains
+        agreed = bool(np.all(draws == draws[0, 0]))
+        r_hat = np.nan if n_chains == 1 else 1.0 if agreed else np.inf
+        return Diagnostic(r_hat, float(draws.size if agreed else n_chains))
+    with np.errstate(divide="ignore", invalid="ignore"):  # constant halves: infinite
+        size = float(array_stats.ess(draws, chain_axis=0, draw_axis=1))
+        r_hat = array_stats.rhat(draws, chain_axis=0, draw_axis=1) if n_chains > 1 else np.nan
+    return Diagnostic(float(r_hat), size)
+
 
 # Largest label, or the number of rows if that is larger: labels are renumbered by a lookup table.
 HIGHEST = 2**16
@@ -26,7 +67,14 @@ HIGHEST = 2**16
 ROUNDING = 1e-9
 
 
-class Posterior:
+class ClusterCount(NamedTuple):
+    """A number of clusters and its posterior probability."""
+
+    n_clusters: int
+    probability: float
+
+
+class Posterior(Plotted):
     """Posterior draws of a partition and of its parameters, from several chains.
 
     Parameters
@@ -85,6 +133,22 @@ class Posterior:
             f"<Posterior: {n_chains} chains of {n_draws} draws of {n_rows} rows, "
             f"{low} to {high} clusters>"
         )
+
+    _display, _maker = "ClusterCountDisplay", "from_posterior"
+
+    def _describe(self) -> tuple[list[str], Records]:
+        n_chains, n_draws, n_rows = self.labels.shape
+        low, high = self.n_clusters_interval()
+        lines = [
+            f"{low} to {high} clusters with probability 0.95",
+            f"chains: {n_chains}; draws: {n_draws} of {n_rows} rows each",
+        ]
+        r_hat, size = self.diagnostics()["n_clusters"]
+        if np.isfinite(size):
+            lines.append(f"number of clusters: R-hat {r_hat:.2f}, effective sample size {size:.0f}")
+        share = self.n_clusters_distribution()
+        likeliest = np.argsort(-share, kind="stable")[: np.count_nonzero(share)]
+        return lines, Records(ClusterCount(int(k), float(share[k])) for k in likeliest)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -338,7 +402,7 @@ def _check_labels(labels: Any) -> np.ndarray:
             f"labels must have the shape (n_chains, n_draws, n_rows); got {array.shape}"
         )
     if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be whole numbers; got {array.dtype}")
+        raise ValueError(f"labels must be integers; got {array.dtype}")
     low, high, most = int(array.min()), int(array.max()), max(array.shape[2], HIGHEST)
     if low < 0 or high > most:
         raise ValueError(f"labels must be from 0 to {most}; got {low if low < 0 else high}")

@@ -19,7 +19,7 @@ from countless.priors import PartitionPrior
 from countless.priors.base import check_count
 
 # Number of rows whose densities are computed at once, which bounds memory.
-BLOCK = 2**14
+BLOCK_ROWS = 2**14
 
 
 class Mixture(NamedTuple):
@@ -121,5 +121,5 @@ def draw_rows(
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
-    for start in range(0, n_rows, BLOCK):
-        yield slice(start, start + BLOCK)
+    for start in range(0, n_rows, BLOCK_ROWS):
+        yield slice(start, start + BLOCK_ROWS)

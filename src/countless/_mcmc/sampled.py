@@ -1,36 +1,81 @@
-"""Base classes of estimators that sample clusterings by Markov chains."""
+"""What estimators that sample clusterings share: validation of input, schedules, base classes."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
 
 from countless._compat import CallbackSupportMixin
+from countless._labels import check_labels, number_by_appearance
 from countless._mcmc.chains import Schedule
-from countless._mcmc.diagnostics import diagnose
-from countless._mcmc.gibbs import parameters_of
+from countless._mcmc.partition_chain import parameters_of
 from countless._mcmc.point_estimate import LOSSES
-from countless._mcmc.posterior import Posterior
+from countless._mcmc.posterior import Posterior, diagnose
 from countless._mcmc.predictive import Mixture, Packed, pack, unpack
-from countless._mcmc.table import tag_table
+from countless._numbers import check_column_names, in_reach, validate_numbers
 from countless._parameters import check_counts, check_flags
-from countless.models import BoundModel
+from countless._search.dp_means import auto_labels
+from countless.models import BoundModel, Model
+from countless.models.registry import as_model
 from countless.models.saved import pack_model
 from countless.priors import DirichletProcess, Gamma, PartitionPrior
 
-# Number of draws that predictive densities are averaged over.
-N_AVERAGED = 32
-# Chains with an R-hat above this have not converged.
-HIGHEST_R_HAT = 1.1
-# With n_sweeps='auto': sweeps before the first convergence test, the growth factor from one test to
-# the next, and the largest number of sweeps. One chain, which has no R-hat, makes SWEEPS_OF_ONE.
-FIRST_LOOK, LOOK_GROWTH, MOST_SWEEPS, SWEEPS_OF_ONE = 60, 1.25, 1000, 200
+
+def check_table(estimator: Any, X: Any, model: Model, *, reset: bool) -> Any:
+    """Validate a table for a model: numbers are returned as an array, other input unchanged."""
+    if model.categorical:
+        check_column_names(X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
+    return in_reach(validate_numbers(estimator, X, allow_nan=model.allow_nan, reset=reset))
+
+
+def tag_table(tags: Any, model: Any) -> None:
+    """Set scikit-learn's input tags from a model, given as an object or by its name."""
+    try:
+        known = as_model(model)
+    except ValueError:  # which fit raises again
+        return
+    tags.input_tags.allow_nan, tags.input_tags.categorical = known.allow_nan, known.categorical
+
+
+def first_labels(init: Any, rows: np.ndarray, seed: int, n_jobs: int | None) -> np.ndarray:
+    """Return initial labels: all rows in one cluster, those of DP-means, or given ones."""
+    if isinstance(init, str):
+        if init == "one":
+            return np.zeros(len(rows), dtype=np.int32)
+        if init == "dp-means":
+            if np.isnan(rows).any():
+                raise ValueError("init='dp-means' takes no missing values; use init='one'")
+            return auto_labels(rows, seed, n_jobs)
+        raise ValueError(f"init must be 'one', 'dp-means' or a label for each row; got {init!r}")
+    labels = check_labels("init", init)
+    if len(labels) != len(rows):
+        raise ValueError(f"init has {len(labels)} labels; X has {len(rows)} rows")
+    return number_by_appearance(labels)[1]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """When chains stop, and how many of their draws predict."""
+
+    highest_r_hat: float = 1.1  # chains with a higher one have not converged
+    first_test: int = 60  # with n_sweeps='auto', sweeps before the first convergence test
+    test_growth: float = 1.25  # factor from the sweeps of one test to those of the next
+    most_sweeps: int = 1000
+    single_chain_sweeps: int = 200  # of one chain, which has no R-hat
+    averaged_draws: int = 32  # that predictive densities are averaged over
+
+
+TUNING = Tuning()
 
 ParametersOf = Callable[[Sequence[Sequence[Any]]], dict[str, np.ndarray]]
 
@@ -61,7 +106,7 @@ class Sampled(CallbackSupportMixin, BaseEstimator):
         and through scikit-learn's wrapper of ``fit``.
         """
         found = self.posterior_.diagnostics()
-        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > HIGHEST_R_HAT}
+        apart = {name: d.r_hat for name, d in found.items() if d.r_hat > TUNING.highest_r_hat}
         self.converged_ = not apart
         if apart:
             name = max(apart, key=lambda name: apart[name])
@@ -130,19 +175,19 @@ def schedule_until_agreed(estimator: Any) -> Schedule:
     thin, most, halve = estimator.thin, most_sweeps(estimator), estimator.burn_in is None
     burn_in = most // 2 if halve else estimator.burn_in
     _check_burn_in(burn_in, most, thin)
-    look = max(FIRST_LOOK, 8 * thin, 0 if halve else 2 * int(burn_in))
-    looks = []
-    while look < most and estimator.n_chains > 1:
-        looks.append(look)
-        look = int(LOOK_GROWTH * look)
-    return Schedule(most, int(burn_in), thin, tuple(looks), halve)
+    test_sweep = max(TUNING.first_test, 8 * thin, 0 if halve else 2 * int(burn_in))
+    test_sweeps = []
+    while test_sweep < most and estimator.n_chains > 1:
+        test_sweeps.append(test_sweep)
+        test_sweep = int(TUNING.test_growth * test_sweep)
+    return Schedule(most, int(burn_in), thin, tuple(test_sweeps), halve)
 
 
 def most_sweeps(estimator: Any) -> int:
     """Return the largest number of sweeps of a chain of an estimator."""
     if estimator.n_sweeps != "auto":
         return estimator.n_sweeps
-    return MOST_SWEEPS if estimator.n_chains > 1 else SWEEPS_OF_ONE
+    return TUNING.most_sweeps if estimator.n_chains > 1 else TUNING.single_chain_sweeps
 
 
 def _check_burn_in(burn_in: Any, n_sweeps: int, thin: int) -> None:
@@ -159,7 +204,7 @@ def chains_agree(
     log_joint = np.array([[draw.log_joint for draw in chain] for chain in draws])
     n_clusters = np.array([[draw.labels.max() for draw in chain] for chain in draws])
     numbers = [n_clusters, log_joint, *parameters_of(draws).values()]
-    return all(diagnose(each).r_hat <= HIGHEST_R_HAT for each in numbers)
+    return all(diagnose(each).r_hat <= TUNING.highest_r_hat for each in numbers)
 
 
 def as_prior(name: str, prior: Any) -> PartitionPrior:
@@ -185,5 +230,7 @@ def posterior_of(
 
 def averaged(draws: Sequence[Any]) -> list[Any]:
     """Return the draws that predictive densities are averaged over, evenly spaced."""
-    places = np.linspace(0, len(draws) - 1, min(N_AVERAGED, len(draws))).round().astype(int)
+    places = (
+        np.linspace(0, len(draws) - 1, min(TUNING.averaged_draws, len(draws))).round().astype(int)
+    )
     return [draws[place] for place in places]

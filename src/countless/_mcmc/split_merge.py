@@ -33,30 +33,59 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from countless._mcmc.collapsed import NO_TARGET, NOTHING, Partition, Setting, without_gaps
+from countless._mcmc.gibbs import NO_TARGET, NOTHING, Partition, Target, drop_empty_clusters
 from countless.kernels import split_merge as kernels
 from countless.kernels.gibbs import sweep
 
-# Of the proposals without early rejection, the share that starts with Gibbs scans (Jain and Neal).
-LAUNCHES = 0.1
-# Rows that are allocated before the first early-rejection test: this number per entry of a
-# cluster's sufficient statistics, and a minimum.
-PART_PER_NUMBER, LEAST_PART = 1, 16
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the moves; they change how fast a chain mixes, but not its posterior.
+
+    Proposals are more where sufficient statistics have few entries, as each then costs little.
+    Clusters with many parameters look improbable until they have enough rows, so that there more
+    proposals are made without early rejection. ``benchmarks/mixture.py`` chose the values.
+    """
+
+    fewest_proposals: int = 12  # after each sweep
+    most_proposals: int = 90
+    entries_per_sweep: int = 540  # of statistics, over all proposals of a sweep
+    entries_per_full: int = 8  # one more proposal without early rejection for each of these
+    most_full: int = 8  # proposals without early rejection, at most
+    launch_share: float = 0.1  # of these, those that start with Gibbs scans (Jain and Neal)
+    tested_entries: int = 1  # rows before the first early-rejection test, by entry of statistics
+    tested_rows: int = 16  # and at least this many
+    warm_up_sweeps: int = 20  # at most as many as are discarded
+    warm_up_proposals: int = 8  # of the moves of `warm_up` in each of them
+
+    def n_proposals(self, width: int) -> int:
+        """Return the number of proposals after each sweep."""
+        return max(self.fewest_proposals, min(self.most_proposals, self.entries_per_sweep // width))
+
+    def n_full(self, width: int) -> int:
+        """Return how many of them are made without early rejection."""
+        return min(self.most_full, 1 + width // self.entries_per_full)
+
+
+TUNING = Tuning()
 
 
 def split_and_merge(
-    partition: Partition, setting: Setting, n_tries: int, n_whole: int | None = None
+    partition: Partition, target: Target, n_proposals: int, n_full: int | None = None
 ) -> Partition:
-    """Make ``n_tries`` split or merge proposals, and return the resulting partition.
+    """Make ``n_proposals`` split or merge proposals, and return the resulting partition.
 
-    The first ``n_whole`` of them, by default all, are made without early rejection.
+    The first ``n_full`` of them, by default all, are made without early rejection.
     """
-    return _try(partition, setting, n_tries, n_tries if n_whole is None else n_whole, False)
+    n_full = n_proposals if n_full is None else n_full
+    return _propose(partition, target, n_proposals, n_full, False)
 
 
-def settle(partition: Partition, setting: Setting, n_tries: int) -> Partition:
+def warm_up(partition: Partition, target: Target, n_proposals: int) -> Partition:
     """Move a chain towards high density during burn-in.
 
     These moves do not leave the posterior invariant, so that no draw may be kept before they end.
@@ -68,10 +97,10 @@ def settle(partition: Partition, setting: Setting, n_tries: int) -> Partition:
       higher. Between overlapping clusters a misplaced boundary moves little in each sweep.
     - Last, one cluster is dissolved; see `_dissolve`.
     """
-    return _dissolve(_try(partition, setting, n_tries, n_tries, True), setting)
+    return _dissolve(_propose(partition, target, n_proposals, n_proposals, True), target)
 
 
-def _dissolve(partition: Partition, setting: Setting) -> Partition:
+def _dissolve(partition: Partition, target: Target) -> Partition:
     """Assign the rows of a random cluster to the other clusters, if that is more probable.
 
     This removes a cluster between two overlapping ones that took rows from both, which cannot be
@@ -79,7 +108,7 @@ def _dissolve(partition: Partition, setting: Setting) -> Partition:
     fewer such partitions. So both densities are divided by the probability of the choices of a
     Gibbs scan, an estimate of one over the number of comparable partitions.
     """
-    _, _, tables, random = setting
+    _, _, tables, random = target
     k = len(partition.sizes)
     if k == 1:
         return partition
@@ -87,21 +116,21 @@ def _dissolve(partition: Partition, setting: Setting) -> Partition:
     labels, sizes, statistics = (array.copy() for array in partition)
     own = random.permutation(np.flatnonzero(labels == lost))
     labels[own], sizes[lost], statistics[lost] = -1, 0, 0.0
-    without, _ = _scan(Partition(labels, sizes, statistics), setting, own)
+    without, _ = _scan(Partition(labels, sizes, statistics), target, own)
     involved = np.isin(partition.labels, np.append(without.labels[own], lost))
     order = random.permutation(np.flatnonzero(involved))
-    without, log_without = _scan(without, setting, order)
-    _, log_with = _scan(partition, setting, order)
+    without, log_without = _scan(without, target, order)
+    _, log_with = _scan(partition, target, order)
     opening = tables.open[k - 1] - tables.size[1]
-    return without_gaps(*without) if log_without > log_with + opening else partition
+    return drop_empty_clusters(*without) if log_without > log_with + opening else partition
 
 
-def _scan(partition: Partition, setting: Setting, order: np.ndarray) -> tuple[Partition, float]:
+def _scan(partition: Partition, target: Target, order: np.ndarray) -> tuple[Partition, float]:
     """Draw the clusters of some rows; no new cluster may open, and clusters may become empty.
 
     Returns the partition, and the log of its joint density over the probability of these choices.
     """
-    model, rows, tables, random = setting
+    model, rows, tables, random = target
     labels, sizes = partition.labels.copy(), partition.sizes.copy()
     clusters = model.clusters(len(sizes), partition.statistics)
     _, log_chosen, _ = sweep(
@@ -111,29 +140,30 @@ def _scan(partition: Partition, setting: Setting, order: np.ndarray) -> tuple[Pa
     return Partition(labels, sizes, clusters.statistics), log_joint - log_chosen
 
 
-def _try(
-    partition: Partition, setting: Setting, n_tries: int, n_whole: int, settles: bool
+def _propose(
+    partition: Partition, target: Target, n_proposals: int, n_full: int, warms_up: bool
 ) -> Partition:
-    model, rows, tables, random = setting
+    model, rows, tables, random = target
     n, k = len(rows), len(partition.sizes)
     pieces, clusters = model.pieces(rows, kernels.CAPACITY)
-    sizes, statistics = np.empty(k + n_tries, dtype=np.int64), model.empty(k + n_tries)
+    sizes, statistics = np.empty(k + n_proposals, dtype=np.int64), model.empty(k + n_proposals)
     sizes[:k], statistics[:k] = partition.sizes, partition.statistics
     state = kernels.State(
         rows,
         partition.labels.copy(),
         sizes,
         statistics,
-        marginals=np.empty(k + n_tries),
+        marginals=np.empty(k + n_proposals),
         members=np.empty(n, dtype=np.int64),
         order=np.empty(n, dtype=np.int64),
         side=np.empty(n, dtype=np.int32),
         target=np.empty(n, dtype=np.int32),
         counts=np.empty(2, dtype=np.int64),
-        gains=np.empty(k + n_tries),
+        gains=np.empty(k + n_proposals),
     )
-    first_part = max(LEAST_PART, PART_PER_NUMBER * model.width)
+    counts = (n_proposals, n_full, TUNING.launch_share)
+    first_rows = max(TUNING.tested_rows, TUNING.tested_entries * model.width)
     k = kernels.split_and_merge(
-        pieces, clusters, state, k, tables, n_tries, n_whole, LAUNCHES, first_part, settles, random
+        pieces, clusters, state, k, tables, *counts, first_rows, warms_up, random
     )
     return Partition(state.labels, sizes[:k].copy(), statistics[:k].copy())

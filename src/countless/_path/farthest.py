@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from countless._data import Block, Rows
-from countless._data.checks import open_table
+from countless._data import Backend, Block
+from countless._data.open import open_table
 from countless.divergences import get_divergence
 from countless.kernels.assign import distances_to
 
@@ -54,10 +54,10 @@ def farthest_first_penalty(
         return farthest_distance(rows, k)
 
 
-def farthest_distance(rows: Rows, k: int) -> float:
+def farthest_distance(rows: Backend, k: int) -> float:
     """Return the weighted distance of the row of round k from the set found before it."""
-    frame = rows.frame
-    state = rows.hold({"distance": (np.float64, np.inf)})
+    frame = rows.fixed_point
+    state = rows.allocate({"distance": (np.float64, np.inf)})
     center = frame.means(rows.whole)
     for _ in range(k):
         found = rows.run(farthest_block, state, frame.centers(center))

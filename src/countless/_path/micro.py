@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Block, Rows, open_rows
+from countless._data import Backend, Block, open_rows
 from countless._data.validate import hash_uniform
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment
 from countless.divergences import Divergence
 
 # Tables of at most this many rows are not summarised: their distinct rows are the items.
@@ -45,6 +45,7 @@ class MicroClusters(NamedTuple):
     within: float  # cost of the rows at their items' means
     sample: np.ndarray  # (s, n_features) a sample of the rows, relative to the origin
     sample_weight: np.ndarray  # (s,)
+    centers: Any = None  # (m, n_features) each row belongs to the item of its nearest center
 
 
 def most_items(n_features: int, divergence: Divergence) -> int:
@@ -60,7 +61,7 @@ def how_many(n_rows: int) -> int:
     return int(min(max(COMPARISONS / n_rows, FEWEST), MOST, max(n_rows / 4, FEWEST)))
 
 
-def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> MicroClusters:
+def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> MicroClusters:
     """Summarise rows by weighted items.
 
     Parameters
@@ -85,7 +86,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
     >>> items.labels.tolist(), items.weight.tolist(), items.within
     ([0, 1, 0], [2.0, 1.0], 0.0)
     """
-    frame = rows.frame
+    frame = rows.fixed_point
     most = most_items(rows.n_features, frame.divergence)
     if n_micro is None and frame.n_counted <= min(FEW_ROWS, most):
         sample = rows.pick(sample_places(rows, frame.n_counted, seed, in_order=True))
@@ -102,7 +103,7 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
     if within <= 1e-12 * abs(frame.total_cost):
         within = 0.0
     shown = sample.pick(np.arange(min(sample.n_rows, max(ITEM_VALUES // rows.n_features, FEWEST))))
-    weight, total = frame.floats(nearest.summary)
+    weight, total = frame.to_floats(nearest.summary)
     return MicroClusters(
         nearest.labels,
         weight,
@@ -111,12 +112,13 @@ def micro_clusters(rows: Rows, *, seed: int, n_micro: int | None = None) -> Micr
         within,
         shown.points() - frame.origin,
         shown.weight,
+        nearest.centers,
     )
 
 
-def assign_to(rows: Rows, centers: np.ndarray) -> Nearest:
+def assign_to(rows: Backend, centers: np.ndarray) -> Assignment:
     """Assign each row to its nearest center."""
-    nearest = Nearest(rows, centers)
+    nearest = Assignment(rows, centers)
     nearest.assign()
     return nearest
 
@@ -129,13 +131,13 @@ def sample_positions(weight: np.ndarray, size: int, seed: int) -> np.ndarray:
     return np.argsort(time, kind="stable")[: min(size, np.count_nonzero(weight))]
 
 
-def sample_places(rows: Rows, size: int, seed: int, *, in_order: bool = False) -> np.ndarray:
+def sample_places(rows: Backend, size: int, seed: int, *, in_order: bool = False) -> np.ndarray:
     """Draw row indices without replacement, with probability by weight, from hashes of the seed.
 
     They are returned in random order, or ascending with ``in_order``. The sample does not depend on
     the backend or the blocks.
     """
-    frame = rows.frame
+    frame = rows.fixed_point
     size = min(size, frame.n_counted)
     # The first arrivals of independent Poisson processes, with the weights as rates; about twice
     # the size is expected before this time.
@@ -181,15 +183,15 @@ def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jo
         nearest = assign_to(rows, centers)
         nearest.drop_empty()
         for _ in range(PASSES - 1):
-            nearest.settle(local=True)
+            nearest.lloyd_step(local=True)
             nearest.drop_empty()
-        return rows.frame.means(nearest.summary)
+        return rows.fixed_point.means(nearest.summary)
 
 
-def _cost(nearest: Nearest) -> np.ndarray:
+def _cost(nearest: Assignment) -> np.ndarray:
     """Return the cost of each row at its center."""
-    frame = nearest.rows.frame
-    cost = nearest.rows.held(nearest.state, "upper").astype(np.float64) ** 2
+    frame = nearest.rows.fixed_point
+    cost = nearest.rows.get(nearest.state, "upper").astype(np.float64) ** 2
     noise = np.float64(NOISE)
     if not frame.by_differences:
         noise = 1e-9 * np.abs(frame.linear(nearest.centers).offset[nearest.labels])

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from countless._data import Rows
-from countless._data.checks import open_table
+from countless._data import Backend
+from countless._data.open import open_table
 from countless._labels import look_up, number_by_appearance
 from countless._path.farthest import farthest_first_penalty
 from countless._path.levels import (
@@ -39,7 +38,9 @@ from countless._path.null_reference import (
     clouds_like,
     null_reference,
 )
+from countless._path.path import Calibration, Path, Plateau
 from countless._path.ward import WardTree, ward_tree
+from countless._show import Records
 from countless._threads import one_library_thread
 from countless.divergences import Divergence, get_divergence
 
@@ -60,24 +61,17 @@ class Weights(NamedTuple):
     """Weights of the standard scores in the evidence; chosen by benchmarks/path_evidence.py.
 
     Scores are transformed by the inverse hyperbolic sine, which is linear near 0 and logarithmic
-    beyond, so that no single score dominates. The probability that k is right is ``expit(intercept
-    + slope * lead)``, where lead is the difference between the highest and the next evidence.
+    beyond, so that no single score dominates.
     """
 
     constant: float
     width: float
     separation: float
     least: float  # the lowest of the three scores
-    intercept: float
-    slope: float
 
     def evidence(self, scores: Figures) -> np.ndarray:
         """Return the evidence for k = 2, 3, ...; that of one cluster is 0."""
-        return np.array(self[:4]) @ measure(scores)
-
-    def probability(self, lead: float) -> float:
-        """Return the probability that the number of clusters is right."""
-        return float(expit(self.intercept + self.slope * lead))
+        return np.array(self) @ measure(scores)
 
 
 def measure(scores: Figures) -> np.ndarray:
@@ -86,14 +80,7 @@ def measure(scores: Figures) -> np.ndarray:
     return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
 
 
-WEIGHTS = Weights(
-    constant=-4.93,
-    width=0.28,
-    separation=1.45,
-    least=1.70,
-    intercept=-1.12,
-    slope=0.51,
-)
+WEIGHTS = Weights(constant=-4.93, width=0.28, separation=1.45, least=1.70)
 
 
 class Costs(NamedTuple):
@@ -124,46 +111,45 @@ class Judged(NamedTuple):
     scores: Figures  # standard scores of the statistics under the null reference
     evidence: np.ndarray  # that of one cluster is 0
 
+    def __repr__(self) -> str:
+        return f"Judged(k = 2 to {len(self.evidence) + 1})" if len(self.evidence) else "Judged()"
+
 
 NOTHING = np.empty(0)
 NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
 
 
-class Plateau(NamedTuple):
-    """An interval of penalties that all give the same number of clusters."""
+class Merges(NamedTuple):
+    """A path as its micro-clusters and the merges of them, from which any number follows.
 
-    n_clusters: int
-    low: float
-    high: float
-    width: float  # log(high / low)
-    null_width: float  # the mean width in the null reference
-    score: float  # the evidence for this number of clusters; one cluster has 0
+    At a refined number of clusters the labels are those of k-means on the micro-clusters; at
+    any other they are the parts that the merges leave.
+    """
+
+    items: Any  # (n_rows,) the micro-cluster of each row, numbered by first appearance
+    children: np.ndarray  # (m - 1, 2) node m + i joins the nodes children[i]; node j < m is item j
+    height: np.ndarray  # (m - 1,) the running maximum of the costs of merges
+    refined: dict[int, np.ndarray]  # the labels of the micro-clusters by number of clusters
+    centers: np.ndarray | None  # (m, n_features) the nearest one decides the item of a row
 
 
-class PenaltyPath:
+class PenaltyPath(Path):
     """Clusters, objective and labels at every penalty. Made by `penalty_path`.
 
     Attributes
     ----------
-    breakpoints : ndarray
-        Penalties at which the number of clusters changes, ascending.
-    plateaus : list of Plateau
-        The one of highest score, then the others by score. One cluster has score 0. Candidate
-        numbers of clusters are at most a tenth of the number of rows.
-    penalty, n_clusters : float, int
-        Those of the chosen plateau. The penalty is on the scale of the whole objective: a refined
-        fit compares it with the cost of a merge. It is much larger than the distance of a single
-        row.
+    breakpoints, plateaus, penalty, n_clusters, lead, confidence
+        As in `Path`. The width of a plateau is ``log(high / low)``, the null width its mean in the
+        null reference. Candidate numbers of clusters are at most a tenth of the number of rows. The
+        penalty is on the scale of the whole objective: a refined fit compares it with the cost of a
+        merge. It is much larger than the distance of a single row.
     judged : Judged
         The statistics behind the plateaus' scores: for k = 2, 3, ... the width, the mean width in
         the null reference, the standard scores of width, compactness and separation, and the
         evidence.
-    confidence : float
-        The probability that the number of clusters is right, from the difference between its score
-        and the next; calibrated on generated data sets, one cluster included.
     """
 
-    _weights = WEIGHTS
+    _calibration = Calibration(intercept=-1.12, slope=0.51)
 
     def __init__(
         self,
@@ -172,8 +158,10 @@ class PenaltyPath:
         costs: Costs,
         judged: Judged,
         levels: Mapping[int, Level],
+        centers: np.ndarray | None = None,
     ):
         self._labels = labels
+        self._centers = centers
         self._tree = tree
         self._cost = costs.cost[::-1]  # of the rows after 0, 1, ... merges
         self._height = costs.gain[::-1]
@@ -182,12 +170,6 @@ class PenaltyPath:
         self._levels = levels
         self._costs = costs
         self._fitted: Fitted | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"PenaltyPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
-            f"confidence={self.confidence:.2f})"
-        )
 
     @cached_property
     def breakpoints(self) -> np.ndarray:
@@ -253,17 +235,13 @@ class PenaltyPath:
         one = Plateau(1, *self._interval(1), np.inf, np.inf, 0.0)
         ranked = sorted([one, *found], key=lambda plateau: -plateau.score)
         if self._fitted is None:
-            return ranked
+            return Records(ranked)
         k = self._fitted.n_clusters
         chosen = next((plateau for plateau in ranked if plateau.n_clusters == k), None)
         if chosen is None:  # it was no candidate
             low, high = self._interval(k)
             chosen = Plateau(k, low, high, float(np.log(high / low)), np.nan, -np.inf)
-        return [chosen, *(plateau for plateau in ranked if plateau is not chosen)]
-
-    @property
-    def n_clusters(self) -> int:
-        return self.plateaus[0].n_clusters
+        return Records([chosen, *(plateau for plateau in ranked if plateau is not chosen)])
 
     @property
     def penalty(self) -> float:
@@ -271,12 +249,25 @@ class PenaltyPath:
             return self._fitted.penalty
         return self.penalty_for(self.n_clusters)
 
-    @property
-    def confidence(self) -> float:
-        best, *others = self.plateaus
-        if not others:
-            return 0.0 if len(self.breakpoints) else 1.0
-        return self._weights.probability(best.score - others[0].score)
+    def merges(self) -> Merges:
+        """Return the micro-clusters and their merges."""
+        refined = {
+            k: number_by_appearance(level.labels)[1]
+            for k, level in self._levels.items()
+            if len(level.weight) == k
+        }
+        tree = self._tree
+        return Merges(self._labels, tree.children, tree.height, refined, self._centers)
+
+    def interval(self, n_clusters: int) -> tuple[float, float] | None:
+        """Return the lowest penalty that gives this number, and the lowest that gives fewer.
+
+        None for a number that no penalty gives.
+        """
+        merges = self._tree.n_items - n_clusters
+        if not 0 <= merges <= len(self._height) or self._ends[merges] == self._ends[merges + 1]:
+            return None
+        return float(self._ends[merges]), float(self._ends[merges + 1])
 
     def with_fit(self, fitted: Fitted) -> PenaltyPath:
         """Return the path with a better clustering added that a fit found at its penalty.
@@ -286,7 +277,9 @@ class PenaltyPath:
         cost = self._costs.cost.copy()
         cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
         gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
-        path = PenaltyPath(self._labels, self._tree, Costs(cost, gain), self.judged, self._levels)
+        path = PenaltyPath(
+            self._labels, self._tree, Costs(cost, gain), self.judged, self._levels, self._centers
+        )
         path._fitted = fitted
         return path
 
@@ -296,14 +289,12 @@ class PenaltyPath:
         return int(np.searchsorted(self._height, penalty, side="right"))
 
     def _interval(self, n_clusters: int) -> tuple[float, float]:
-        """Return the lowest penalty that gives this k, and the lowest that gives fewer."""
-        merges = self._tree.n_items - n_clusters
-        ends = self._ends
-        if not 0 <= merges <= len(self._height) or ends[merges] == ends[merges + 1]:
+        found = self.interval(n_clusters)
+        if found is None:
             raise ValueError(
                 f"n_clusters={n_clusters} is not on the path, which has 1 to {self._tree.n_items}"
             )
-        return float(ends[merges]), float(ends[merges + 1])
+        return found
 
 
 def penalty_path(
@@ -348,9 +339,9 @@ def penalty_path(
         return path_of(rows)
 
 
-def path_of(rows: Rows) -> PenaltyPath:
+def path_of(rows: Backend) -> PenaltyPath:
     """Compute the path of an open table."""
-    divergence = rows.frame.divergence
+    divergence = rows.fixed_point.divergence
     items = micro_clusters(rows, seed=SEED)
     center = items.origin + items.total.sum(axis=0) / items.weight.sum()
 
@@ -376,7 +367,7 @@ def path_of_items(
     tree = ward_tree(items.weight, items.total, divergence)
     if tree.n_items == 1:
         costs = Costs(np.array([items.within]), NOTHING)
-        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {})
+        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {}, items.centers)
     mean = items.total / items.weight[:, None]
     points = Points(mean, items.weight, divergence, items.within)
     n_rows = float(max(items.weight.sum(), tree.n_items))
@@ -394,7 +385,7 @@ def path_of_items(
         levels = _refine(points, tree, last)
         costs = _costs(points, tree, levels)
         if last < 2 or not costs.gain.any():
-            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels)
+            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels, items.centers)
         apart = np.full(last - 1, np.nan)
         for k in range(2, last + 1):
             if k in levels:
@@ -405,7 +396,7 @@ def path_of_items(
     scores = null.standard_scores(figures)
     width = np.where(np.isnan(apart), 0.0, figures.width)
     judged = Judged(width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores))
-    return PenaltyPath(items.labels, tree, costs, judged, levels)
+    return PenaltyPath(items.labels, tree, costs, judged, levels, items.centers)
 
 
 def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:

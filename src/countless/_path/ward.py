@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from countless._labels import number_by_appearance
 from countless.divergences import Divergence
@@ -77,13 +76,7 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
     >>> tree.children.tolist(), tree.cost.round(2).tolist()
     ([[1, 2], [0, 3]], [0.5, 20.17])
     """
-    costs: _Euclidean | _Cosine | _Bregman
-    if divergence.name == "sqeuclidean":
-        costs = _Euclidean(weight, total)
-    elif divergence.name == "cosine":
-        costs = _Cosine(total)
-    else:
-        costs = _Bregman(weight, total, divergence)
+    costs = divergence.merge_costs(weight, total)
     m = len(weight)
     matrix = costs.matrix
     np.fill_diagonal(matrix, np.inf)
@@ -103,78 +96,3 @@ def ward_tree(weight: np.ndarray, total: np.ndarray, divergence: Divergence) -> 
         costs.move(alive - 1, b)
         node[a], node[b] = m + step, node[alive - 1]
     return WardTree(children, np.maximum(cost, 0.0))
-
-
-class _Euclidean:
-    """Ward's costs, updated by the Lance-Williams recurrence."""
-
-    def __init__(self, weight, total):
-        self.weight = weight.astype(np.float64)
-        means = total / weight[:, None]
-        share = self.weight[:, None] * self.weight / (self.weight[:, None] + self.weight)
-        self.matrix = share * cdist(means, means, "sqeuclidean")
-
-    def join(self, a, b, alive):
-        weight = self.weight[:alive]
-        heavier_a, heavier_b = weight + weight[a], weight + weight[b]
-        row = heavier_a * self.matrix[a, :alive] + heavier_b * self.matrix[b, :alive]
-        row -= weight * self.matrix[a, b]
-        row /= heavier_a + weight[b]
-        weight[a] += weight[b]
-        return row
-
-    def move(self, origin, place):
-        self.weight[place] = self.weight[origin]
-
-
-class _Cosine:
-    """Merge costs from the inner products of sums, which are additive like the sums."""
-
-    def __init__(self, total):
-        self.product = total @ total.T
-        square = np.diag(self.product)
-        joint = square[:, None] + square + 2 * self.product
-        self.length = np.sqrt(square)
-        self.matrix = self.length[:, None] + self.length - np.sqrt(np.maximum(joint, 0.0))
-
-    def join(self, a, b, alive):
-        product = self.product
-        product[a, :alive] += product[b, :alive]
-        product[:alive, a] += product[:alive, b]
-        square = product[a, a]
-        self.length[a] = np.sqrt(square)
-        length = self.length[:alive]
-        joint = square + length**2 + 2 * product[a, :alive]
-        return length + length[a] - np.sqrt(np.maximum(joint, 0.0))
-
-    def move(self, origin, place):
-        self.product[place] = self.product[origin]
-        self.product[:, place] = self.product[:, origin]
-        self.length[place] = self.length[origin]
-
-
-class _Bregman:
-    """Merge costs from the energies of weights and sums."""
-
-    def __init__(self, weight, total, divergence):
-        self.divergence = divergence
-        self.weight = weight.astype(np.float64)
-        self.total = total.astype(np.float64)
-        self.energy = divergence.energy(self.weight, self.total)
-        self.matrix = np.stack([self._row(item, len(weight)) for item in range(len(weight))])
-
-    def _row(self, item, alive):
-        joint = self.divergence.energy(
-            self.weight[:alive] + self.weight[item], self.total[:alive] + self.total[item]
-        )
-        return joint - self.energy[:alive] - self.energy[item]
-
-    def join(self, a, b, alive):
-        self.weight[a] += self.weight[b]
-        self.total[a] += self.total[b]
-        self.energy[a] = self.divergence.energy(self.weight[[a]], self.total[[a]])[0]
-        return self._row(a, alive)
-
-    def move(self, origin, place):
-        for values in (self.weight, self.total, self.energy):
-            values[place] = values[origin]

@@ -54,12 +54,23 @@ def percent(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
 
 
+def counted_clusters(number: int) -> str:
+    """Format a number of clusters.
+
+    Examples
+    --------
+    >>> counted_clusters(1), counted_clusters(3)
+    ('1 cluster', '3 clusters')
+    """
+    return f"{number} cluster" if number == 1 else f"{number} clusters"
+
+
 def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
     """Format the confidence in the number of clusters, and the next best number.
 
     Examples
     --------
-    >>> from countless._path.penalty import Plateau
+    >>> from countless._path.path import Plateau
     >>> best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
     >>> how_sure(0.75, [best, Plateau(5, 5.0, 7.0, 0.4, 0.1, 0.3)])
     'Confidence 0.75; next best: 5 clusters'

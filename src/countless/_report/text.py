@@ -1,6 +1,6 @@
 """Summaries as text for a terminal. Data are escaped: never markup, never control characters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -27,10 +27,10 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
     >>> from rich.console import Console
     >>> report = ColumnReport("age", "numeric", 0, None, True, "standardised")
     >>> Console(width=60).print(columns_view([report]))
-     column   kind      gaps   what was done
-     age      numeric      0   standardised
+     column   kind      missing   what was done
+     age      numeric         0   standardised
     """
-    grid = _grid("column", "kind", "gaps", "what was done")
+    grid = _grid("column", "kind", "missing", "what was done")
     grid.columns[2].justify = "right"
     lines = [[column] for column in columns]
     if len(columns) > FEW_COLUMNS:
@@ -45,7 +45,7 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
         if kind == "categorical":
             kind = f"categorical ({column.n_distinct})"
         style = "" if column.used else "dim"
-        cells = (name, kind, str(column.n_gaps), column.done)
+        cells = (name, kind, str(column.n_missing), column.done)
         grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
     shown = sum(map(len, lines[:MOST_LINES]))
     return _with_rest(grid, len(columns) - shown, "columns")
@@ -84,6 +84,7 @@ def clusters_view(
     clusters: Sequence[ClusterSummary],
     cell: Callable[[int, str], str],
     row_name: Callable[[int], str],
+    names: Mapping[int, str] | None = None,
 ) -> RenderableType:
     """Show each cluster with its size, its distinguishing features, and a typical row.
 
@@ -95,6 +96,8 @@ def clusters_view(
         ``cell(row, column)`` is the original text of the table at a position of the matrix.
     row_name : callable
         The name of the row at a position of the matrix.
+    names : mapping from int to str, optional
+        The names of some clusters.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def clusters_view(
         if at:
             grid.add_section()
         grid.add_row(
-            "noise" if cluster.label == NOISE else str(cluster.label),
+            Text(printable(_cluster_name(cluster.label, names or {}))),
             str(cluster.size),
             percent(cluster.share),
             "",
@@ -135,11 +138,16 @@ def clusters_view(
     return _with_rest(grid, rest, "clusters; run.json describes them all")
 
 
+def _cluster_name(label: int, names: Mapping[int, str]) -> str:
+    number = "noise" if label == NOISE else str(label)
+    return f"{number} {names[label]}" if label in names else number
+
+
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
-    typical = typical or "(gap)"
+    typical = typical or "(missing)"
     if trait.level is None:
-        if len(typical) > LONGEST_NUMBER and typical != "(gap)":
+        if len(typical) > LONGEST_NUMBER and typical != "(missing)":
             typical = f"{float(typical):.6g}"
         deviation = (trait.inside - trait.outside) / trait.difference
         here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
 
 
 class Clustering(NamedTuple):
     """A hard clustering, and how it was reached."""
 
-    nearest: Nearest
+    assignment: Assignment
     objective: float
     history: list[float]  # the objective after each pass
     n_iter: int
@@ -28,29 +28,29 @@ class Clustering(NamedTuple):
 
     @property
     def labels(self) -> Any:
-        return self.nearest.labels
+        return self.assignment.labels
 
     @property
     def centers(self) -> np.ndarray:
-        return self.nearest.centers
+        return self.assignment.centers
 
 
-def one_pass(nearest: Nearest, penalty: float, order: str, seed: int) -> None:
+def one_pass(assignment: Assignment, penalty: float, order: str, seed: int) -> None:
     """Assign every row to the nearest mean, and open clusters at rows beyond the penalty."""
-    price = penalty * nearest.rows.frame.divergence.scale
-    if nearest.settle(price):
-        nearest.open(order, seed, price)
-    nearest.drop_empty()
+    price = penalty * assignment.rows.fixed_point.divergence.scale
+    if assignment.lloyd_step(price):
+        assignment.open(order, seed, price)
+    assignment.drop_empty()
 
 
 def algorithm1(
-    nearest: Nearest,
+    assignment: Assignment,
     penalty: float,
     *,
     order: str,
     seed: int,
     max_iter: int,
-    start: Callable[[Nearest], None] | None = None,
+    start: Callable[[Assignment], None] | None = None,
     on_pass: OnPass = ignore_pass,
     checkpoint: Checkpoint | NoCheckpoint = NO_CHECKPOINT,
 ) -> Clustering:
@@ -58,7 +58,7 @@ def algorithm1(
 
     Parameters
     ----------
-    nearest : Nearest
+    assignment : Assignment
         The initial assignment: all rows in one cluster, for the paper's algorithm.
     penalty : float
         The penalty of one cluster, and the weighted divergence beyond which a row opens one.
@@ -73,18 +73,18 @@ def algorithm1(
     checkpoint : Checkpoint
         From which the run is resumed, and to which it is saved.
     """
-    frame = nearest.rows.frame
-    saved = checkpoint.resume(nearest)
+    fixed_point = assignment.rows.fixed_point
+    saved = checkpoint.resume(assignment)
     history = saved.history if saved else []
     converged = False
     if start is not None and saved is None:
-        start(nearest)
+        start(assignment)
     while len(history) < max_iter and not converged:
-        one_pass(nearest, penalty if start is None else np.inf, order, seed)
-        history.append(frame.objective(nearest.summary, penalty))
-        converged = nearest.n_changed == 0
-        on_pass(history[-1], nearest.n_clusters)
+        one_pass(assignment, penalty if start is None else np.inf, order, seed)
+        history.append(fixed_point.objective(assignment.summary, penalty))
+        converged = assignment.n_changed == 0
+        on_pass(history[-1], assignment.n_clusters)
         if not converged:
-            checkpoint.save(nearest, Progress(history, len(history)))
-    nearest.centers = frame.means(nearest.summary)
-    return Clustering(nearest, history[-1], history, len(history), converged)
+            checkpoint.save(assignment, Progress(history, len(history)))
+    assignment.centers = fixed_point.means(assignment.summary)
+    return Clustering(assignment, history[-1], history, len(history), converged)

@@ -7,27 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless._data import Rows
-from countless._data.inplace import chunks, growing
-from countless._search.projection import few_directions, look
+from countless._data import Backend
+from countless._search.projection import principal_directions, project_points
+from countless._search.pruning import PRUNING
 from countless.kernels.neighbours import list_nearest
 
-# Computing one distance costs about as much as this many entries of a matrix product, so longer
-# lists are no faster.
-PRODUCTS_A_CENTER = 8
-MOST_NEIGHBOURS = 128
-# Lists for exact passes take at most 1 / LISTS_ROOM of the table's memory.
-LISTS_ROOM = 64
-# In more dimensions neighbour lists decide hardly any row.
-FEW_DIMENSIONS = 32
-# Least number of tasks per thread; each allocates its own memory.
-TASKS = 4
-# Length of the lists in a local pass, in all and per dimension: in few dimensions a center has few
-# neighbours.
-LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION = 32, 8
 
-
-class Lists(NamedTuple):
+class NeighborLists(NamedTuple):
     """The nearest other centers of each center, in order of distance.
 
     ``gaps`` are lower bounds on distances between centers.
@@ -47,9 +33,7 @@ class Lists(NamedTuple):
 
     def unmark(self) -> None:
         """Declare that rows' lower bounds cover all listed centers."""
-        for part in chunks(self.neighbours):
-            listed = self.neighbours[part]
-            np.maximum(listed, ~listed, out=listed)
+        np.maximum(self.neighbours, ~self.neighbours, out=self.neighbours)
 
     def columns(
         self, centers: np.ndarray, number: np.ndarray
@@ -59,51 +43,46 @@ class Lists(NamedTuple):
             yield number[listed[centers]], gap[centers]
 
 
-def list_neighbours(
-    rows: Rows,
+def list_neighbors(
+    rows: Backend,
     centers: np.ndarray,
     *,
     local: bool,
     bounded: np.ndarray | None = None,
     parent: np.ndarray | None = None,
-) -> Lists:
+) -> NeighborLists:
     """List the neighbours of each center, nearest first, with distances rounded down.
 
     Rows' lower bounds cover the ``bounded`` centers (None: all), and those that descend from them
-    by ``parent``. The memory of ``bounded`` is reused: its contents are overwritten.
+    by ``parent``.
     """
-    frame, k = rows.frame, len(centers)
+    fixed_point, k = rows.fixed_point, len(centers)
     if k == 1:
         return _unlisted(1, np.inf)
     # The lists take k^2 products and comparisons, so they pay only where there are many more rows
     # than centers. They pay earlier where bounds are void and all rows would be compared with all
     # centers, unless in high dimensions all centers are about equally distant.
-    blank = bounded is not None and rows.n_features <= FEW_DIMENSIONS and 16 * k <= rows.n_rows
+    blank = (
+        bounded is not None and rows.n_features <= PRUNING.list_dimensions and 16 * k <= rows.n_rows
+    )
     worth = local or blank or k * k <= 16 * rows.n_rows
-    if not (frame.divergence.is_metric and worth):
+    if not (fixed_point.divergence.is_metric and worth):
         return _unlisted(k, 0.0)
     # A local pass is approximate anyway, so float32 and a projection suffice.
     kind = np.float32 if local else np.float64
-    basis = few_directions(frame, centers) if local else None
-    seen, unit = centers, frame.unit
-    if basis is not None or centers.dtype != np.float32:
-        n_directions = frame.n_features if basis is None else basis.shape[1] + 1
-        seen, unit = np.empty((k, n_directions), dtype=kind), 1.0
-        for part in frame.chunks(centers):
-            points = frame.seen(centers[part])
-            points /= frame.unit
-            seen[part] = points if basis is None else look(points, basis)
-    square = np.einsum("ij,ij->i", seen, seen) * kind(unit**-2)
-    error = float(4 * (frame.n_features + 8) * np.finfo(kind).eps * square.max())
-    room = frame.n_bytes // (LISTS_ROOM * 8 * k)
-    most = max(4, min(MOST_NEIGHBOURS, k // PRODUCTS_A_CENTER, room))
+    basis = principal_directions(fixed_point, centers) if local else None
+    seen = (centers - fixed_point.origin) / fixed_point.unit
+    seen = (seen if basis is None else project_points(seen, basis)).astype(kind)
+    square = np.einsum("ij,ij->i", seen, seen)
+    error = float(4 * (fixed_point.n_features + 8) * np.finfo(kind).eps * square.max())
+    room = int(PRUNING.lists_share * fixed_point.n_bytes) // (8 * k)
+    most = max(4, min(PRUNING.most_neighbors, k // PRUNING.centers_a_neighbor, room))
     if local:
-        most = min(LOCAL_NEIGHBOURS, NEIGHBOURS_A_DIMENSION * frame.n_features)
+        most = min(
+            PRUNING.local_neighbors, PRUNING.local_neighbors_a_dimension * fixed_point.n_features
+        )
     listed = min(most, k - 1)
-    if local and bounded is not None and bounded.shape == (k, listed):
-        neighbours = bounded
-    else:  # lists of a local pass are kept while the number of centers changes
-        neighbours = (growing if local else np.empty)((k, listed), dtype=np.int32)
+    neighbours = np.empty((k, listed), dtype=np.int32)
     gaps = np.empty((k, listed + 1), dtype=np.float32)
 
     fresh = local and bounded is not None
@@ -111,16 +90,16 @@ def list_neighbours(
 
     def work(start, stop):
         list_nearest(
-            seen, square, kind(-2 * unit**-2), error, frame.unit * (1 - 1e-6), start, stop,
+            seen, square, error, fixed_point.unit * (1 - 1e-6), start, stop,
             known, parent, neighbours, gaps,
         )  # fmt: skip
 
-    span = -(-k // (TASKS * rows.n_threads))
+    span = -(-k // (4 * rows.n_threads))  # tasks of about equal time
     rows.each(work, [(at, min(at + span, k)) for at in range(0, k, span)])
-    return Lists(neighbours, gaps, np.zeros(k))
+    return NeighborLists(neighbours, gaps, np.zeros(k))
 
 
-def _unlisted(k: int, gap: float) -> Lists:
+def _unlisted(k: int, gap: float) -> NeighborLists:
     """Return empty lists, with a lower bound on the distances to all other centers."""
     gaps = np.full((k, 1), gap, dtype=np.float32)
-    return Lists(np.empty((k, 0), dtype=np.int32), gaps, np.zeros(k))
+    return NeighborLists(np.empty((k, 0), dtype=np.int32), gaps, np.zeros(k))

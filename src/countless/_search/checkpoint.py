@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Rows
+from countless._data import Backend
 from countless._files import replacement, scratch_folder
 from countless._npy import read_npy
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment
 
 VERSION = 2
 # Passes between two checkpoints.
@@ -70,7 +70,7 @@ class Checkpoint:
         self._identity = identity
         self._last = 0
 
-    def resume(self, nearest: Nearest) -> Progress | None:
+    def resume(self, assignment: Assignment) -> Progress | None:
         """Restore a saved run's clusters and return its progress; None if nothing is saved.
 
         Raises ValueError for a checkpoint of another table or other parameters, or an altered one.
@@ -84,21 +84,21 @@ class Checkpoint:
             self._check(saved)
             with self._finding_damage():
                 progress = _checked_progress(saved)
-                centers = _checked_centers(archive, nearest.rows)
-                digest = _checked_labels(archive, nearest.rows.n_rows, len(centers))
+                centers = _checked_centers(archive, assignment.rows)
+                digest = _checked_labels(archive, assignment.rows.n_rows, len(centers))
                 if saved.get("sha256") != _digest(self._identity, progress, centers, digest):
                     raise ValueError("it was altered")
             with archive.open(_LABELS) as part:
-                nearest.start_from(_Sequential(part))
-        frame = nearest.rows.frame
-        objective = frame.objective(nearest.summary, self._identity["penalty"])
-        if centers.shape != nearest.centers.shape or objective != progress.history[-1]:
+                assignment.set_labels(_Sequential(part))
+        fixed_point = assignment.rows.fixed_point
+        objective = fixed_point.objective(assignment.summary, self._identity["penalty"])
+        if centers.shape != assignment.centers.shape or objective != progress.history[-1]:
             raise ValueError(f"{self._path} is a broken checkpoint: its totals do not add up")
-        nearest.centers = np.array(centers)
+        assignment.centers = np.array(centers)
         self._last = progress.n_passes
         return progress
 
-    def save(self, nearest: Nearest, progress: Progress) -> None:
+    def save(self, assignment: Assignment, progress: Progress) -> None:
         """Save a run, if enough passes were made since the last time."""
         if progress.n_passes < self._last + PASSES:
             return
@@ -108,13 +108,15 @@ class Checkpoint:
             zipfile.ZipFile(raw, "w") as archive,
         ):
             with archive.open(_CENTERS, "w", force_zip64=True) as part:
-                np.lib.format.write_array(part, nearest.centers, allow_pickle=False)
+                np.lib.format.write_array(part, assignment.centers, allow_pickle=False)
             with archive.open(_LABELS, "w", force_zip64=True) as part:
-                for labels in nearest.rows.pieces(nearest.state, "labels"):
+                for labels in assignment.rows.pieces(assignment.state, "labels"):
                     data = np.ascontiguousarray(labels, dtype="<i4").data
                     labels_digest.update(data)
                     part.write(data)
-            digest = _digest(self._identity, progress, nearest.centers, labels_digest.hexdigest())
+            digest = _digest(
+                self._identity, progress, assignment.centers, labels_digest.hexdigest()
+            )
             saved = {"version": VERSION, "identity": self._identity, **progress._asdict()}
             archive.writestr(_RUN, json.dumps(saved | {"sha256": digest}, allow_nan=False))
         self._last = progress.n_passes
@@ -157,10 +159,10 @@ class KeptCheckpoint(Checkpoint):
 class NoCheckpoint:
     """A null object for runs that are not saved."""
 
-    def resume(self, nearest: Nearest) -> None:
+    def resume(self, assignment: Assignment) -> None:
         return None
 
-    def save(self, nearest: Nearest, progress: Progress) -> None:
+    def save(self, assignment: Assignment, progress: Progress) -> None:
         """Do nothing."""
 
     def remove(self) -> None:
@@ -172,7 +174,7 @@ NO_CHECKPOINT = NoCheckpoint()
 
 @contextmanager
 def open_checkpoint(
-    given: str | Path | CheckpointFile | None, rows: Rows, parameters: dict[str, Any]
+    given: str | Path | CheckpointFile | None, rows: Backend, parameters: dict[str, Any]
 ) -> Iterator[Checkpoint | NoCheckpoint]:
     """Yield the checkpoint at a path, locked for this run, or one that does nothing for None.
 
@@ -187,7 +189,7 @@ def open_checkpoint(
         "n_rows": rows.n_rows,
         "n_features": rows.n_features,
         "sum of the table": zlib.crc32(rows.whole.total.tobytes()),
-        "cost of the table": rows.frame.total_cost,
+        "cost of the table": rows.fixed_point.total_cost,
     }
     if isinstance(given, CheckpointFile):
         yield KeptCheckpoint(given, identity)
@@ -238,7 +240,7 @@ def _checked_progress(saved: dict[str, Any]) -> Progress:
     return Progress(history, n_passes)
 
 
-def _checked_centers(archive: zipfile.ZipFile, rows: Rows) -> np.ndarray:
+def _checked_centers(archive: zipfile.ZipFile, rows: Backend) -> np.ndarray:
     centers = read_npy(io.BytesIO(archive.read(_CENTERS)), kinds="f")
     if centers.ndim != 2 or centers.shape[1] != rows.n_features:
         raise ValueError("its centers are not those of the table")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from countless._data import Rows, Summary
+from countless._data import Backend, Summary
 
 # Candidate partners per cluster where merge costs are only estimated, to second order.
 PARTNERS = 8
@@ -22,7 +22,7 @@ Listed = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
 def profitable_merges(
-    rows: Rows, summary: Summary, limit: float, listed: Listed | None = None
+    rows: Backend, summary: Summary, limit: float, listed: Listed | None = None
 ) -> np.ndarray:
     """Return pairs of clusters that are each other's cheapest merge, if cheaper than the limit.
 
@@ -32,15 +32,13 @@ def profitable_merges(
     clusters as merging the cheapest pair one at a time (Ward's linkage): no merge becomes cheaper
     by other merges (reducibility; exact for squared Euclidean distance).
     """
-    frame = rows.frame
+    frame = rows.fixed_point
     pairs = _candidate_pairs(rows, summary, listed)
     a, b = pairs.T
     energy = frame.energy(summary)
-    cost = np.empty(len(pairs))
-    for part in frame.chunks(np.broadcast_to(0.0, (len(pairs), rows.n_features))):
-        joined = summary.take(a[part])
-        joined.absorb(summary.take(b[part]))
-        cost[part] = frame.energy(joined) - energy[a[part]] - energy[b[part]]
+    joined = summary.take(a)
+    joined.add(summary.take(b))
+    cost = frame.energy(joined) - energy[a] - energy[b]
     order = np.argsort(cost, kind="stable")
     # The first pair of a cluster in the order of costs is the one with its cheapest partner.
     first = np.full(len(summary.weight), len(order))
@@ -51,12 +49,12 @@ def profitable_merges(
     return pairs[order[place]]
 
 
-def _candidate_pairs(rows: Rows, summary: Summary, listed: Listed | None) -> np.ndarray:
+def _candidate_pairs(rows: Backend, summary: Summary, listed: Listed | None) -> np.ndarray:
     """Return pairs (a, b), a < b, that are among the cheapest merges of a or of b."""
     if listed is not None:
         found = _cheapest_listed(summary.weight, listed)
     else:
-        exact = rows.frame.divergence.name == "sqeuclidean"
+        exact = rows.fixed_point.divergence.has_ward_costs
         found = (_cheapest if exact else _cheap)(rows, summary)
     found = np.sort(found, axis=1)
     return np.unique(found[found[:, 0] != found[:, 1]], axis=0)
@@ -73,9 +71,9 @@ def _cheapest_listed(weight: np.ndarray, listed: Listed) -> np.ndarray:
     return np.column_stack([own, partner])
 
 
-def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
+def _cheapest(rows: Backend, summary: Summary) -> np.ndarray:
     """Return each cluster with its cheapest partner, by squared Euclidean distance."""
-    frame, k = rows.frame, len(summary.weight)
+    frame, k = rows.fixed_point, len(summary.weight)
     # With very many clusters float32 is accurate enough to choose candidates.
     kind = np.float32 if k > MANY_CLUSTERS else np.float64
     weight = frame.weights(summary)
@@ -115,9 +113,9 @@ def _cheapest(rows: Rows, summary: Summary) -> np.ndarray:
     return np.column_stack([np.arange(k), found])
 
 
-def _cheap(rows: Rows, summary: Summary) -> np.ndarray:
+def _cheap(rows: Backend, summary: Summary) -> np.ndarray:
     """Return each cluster with partners whose merge is cheap to second order in the divergence."""
-    frame, k = rows.frame, len(summary.weight)
+    frame, k = rows.fixed_point, len(summary.weight)
     weight, mean = frame.weights(summary), frame.means(summary)
     weight = weight / weight.max()
     slope, offset = frame.divergence.slope_offset(mean)

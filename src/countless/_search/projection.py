@@ -9,40 +9,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from countless._data import Frame
-from countless._data.inplace import chunks, give_back
-
-# Fewer centers than this are compared in all dimensions.
-MANY_CENTERS = 512
-# The share of the centers' variance that may lie outside the span, and the factor by which the
-# projection must reduce the number of dimensions.
-OUTSIDE = 0.02
-FEWER = 3
+from countless._data import FixedPoint
+from countless._search.pruning import PRUNING
 
 
-def few_directions(frame: Frame, centers: np.ndarray) -> np.ndarray | None:
+def principal_directions(fixed_point: FixedPoint, centers: np.ndarray) -> np.ndarray | None:
     """Return the principal directions of the centers, if few explain nearly all variance."""
-    if len(centers) < max(MANY_CENTERS, 2 * frame.n_features):
+    if len(centers) < max(PRUNING.projected_centers, 2 * fixed_point.n_features):
         return None
-    scatter = np.zeros((frame.n_features, frame.n_features))
-    for part in chunks(centers):
-        seen = frame.seen(centers[part]) / frame.unit
-        scatter += seen.T @ seen
-    spread, directions = np.linalg.eigh(scatter)
-    outside = np.cumsum(np.maximum(spread, 0.0)) <= OUTSIDE * spread.sum()
+    seen = (centers - fixed_point.origin) / fixed_point.unit
+    spread, directions = np.linalg.eigh(seen.T @ seen)
+    outside = np.cumsum(np.maximum(spread, 0.0)) <= PRUNING.outside_span * spread.sum()
     n_directions = int(np.count_nonzero(~outside))
-    if FEWER * (n_directions + 1) > frame.n_features:
+    if PRUNING.fewer_dimensions * (n_directions + 1) > fixed_point.n_features:
         return None
-    give_back()  # memory of the eigendecomposition
     return directions[:, -n_directions:]
 
 
-def look(points: np.ndarray, basis: np.ndarray) -> np.ndarray:
+def project_points(points: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """Return the projections of points on a basis, and their distances from its span."""
-    return with_rest(points @ basis, np.einsum("ij,ij->i", points, points))
+    return with_residual(points @ basis, np.einsum("ij,ij->i", points, points))
 
 
-def with_rest(inside: np.ndarray, square: np.ndarray) -> np.ndarray:
+def with_residual(inside: np.ndarray, square: np.ndarray) -> np.ndarray:
     """Append the norm of the residual to projections, given the squared norms of the points."""
     rest = square - np.einsum("ij,ij->i", inside, inside, dtype=np.float64)
     return np.column_stack([inside, np.sqrt(np.maximum(rest, 0.0))]).astype(inside.dtype)

@@ -11,33 +11,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless._data import Block, Rows
-from countless._data.block import join
+from countless._data import Backend, Block
+from countless._data.block import concatenate_blocks
 from countless._data.validate import hash_uniform
-from countless.kernels.assign import FAR, open_clusters, reach_far
-
-# Rows of a block examined at once, to bound the memory of intermediate arrays.
-LOOK_ROWS = 2**10
+from countless.kernels.assign import FAR, mark_reached, open_clusters
 
 
-class Openers(NamedTuple):
+class OpeningRows(NamedTuple):
     """The rows that open clusters, in the order in which they do."""
 
     key: np.ndarray
     row: np.ndarray  # indices in the table
 
     @staticmethod
-    def key_of(block: Block, held, ids: np.ndarray, order: str, seed: int) -> np.ndarray:
+    def key_of(block: Block, state, ids: np.ndarray, order: str, seed: int) -> np.ndarray:
         """Return the sort key of some rows of a block: rows are visited by ascending key."""
         if order == "given":
             return np.zeros(len(ids))
         if order == "random":
             return hash_uniform((block.start + ids).astype(np.uint64), seed)
-        cost = block.weight[ids] * held["upper"][ids].astype(np.float64) ** 2
-        return np.where(held["marked"][ids], -cost, np.inf)
+        cost = block.weight[ids] * state["upper"][ids].astype(np.float64) ** 2
+        return np.where(state["marked"][ids], -cost, np.inf)
 
 
-class Waiting(NamedTuple):
+class FarRows(NamedTuple):
     """The first far rows of a block, in the order of visits."""
 
     key: np.ndarray
@@ -45,48 +42,54 @@ class Waiting(NamedTuple):
     block: Block | None  # None if the rows are in memory and can be read again
 
 
-def find_openers(
-    rows: Rows, state, order: str, seed: int, penalty: float
-) -> tuple[Openers, np.ndarray]:
+def find_opening_rows(
+    rows: Backend, state, order: str, seed: int, penalty: float
+) -> tuple[OpeningRows, np.ndarray]:
     """Return the marked rows that open clusters, and the centers of these."""
     keys, places, centers = [], [], []
     opened = None
     while True:
-        message = (rows.frame, order, seed, penalty, opened, rows.settle_at_once, rows.in_memory)
-        found = [part for part in rows.run(waiting_block, state, message) if len(part.row)]
+        message = (
+            rows.fixed_point,
+            order,
+            seed,
+            penalty,
+            opened,
+            rows.far_rows_at_once,
+            rows.in_memory,
+        )
+        found = [part for part in rows.run(far_rows_block, state, message) if len(part.row)]
         if not found:
             break
         key = np.concatenate([part.key for part in found])
         row = np.concatenate([part.row for part in found])
-        first = np.lexsort((row, key))[: rows.settle_at_once]
+        first = np.lexsort((row, key))[: rows.far_rows_at_once]
         if rows.in_memory:
             block = rows.pick(row[first])
         else:
-            block = join([part.block for part in found]).pick(first)
+            block = concatenate_blocks([part.block for part in found]).pick(first)
         opens = np.empty(len(first), dtype=np.int64)
         points = block.points()
-        form = rows.frame.centers(points)
+        form = rows.fixed_point.centers(points)
         count = open_clusters(block.form, np.arange(len(first)), block.weight, form, penalty, opens)
         chosen = opens[:count]
         opened = points[chosen]
         keys.append(key[first[chosen]])
         places.append(row[first[chosen]])
         centers.append(opened)
-    return Openers(np.concatenate(keys), np.concatenate(places)), np.vstack(centers)
+    return OpeningRows(np.concatenate(keys), np.concatenate(places)), np.vstack(centers)
 
 
-def waiting_block(block: Block, held, message) -> Waiting:
+def far_rows_block(block: Block, state, message) -> FarRows:
     """Compare far rows with the clusters opened last, and return the first that are still far."""
-    frame, order, seed, penalty, opened, at_once, in_memory = message
-    marked = held["marked"]
+    fixed_point, order, seed, penalty, opened, at_once, in_memory = message
+    marked = state["marked"]
     if opened is not None:
-        reach_far(block.form, block.weight, frame.centers(opened), len(opened), penalty, marked)
-    key, row = np.empty(0), np.empty(0, dtype=np.int64)
-    for at in range(0, block.n_rows, LOOK_ROWS):
-        ids = at + np.flatnonzero(marked[at : at + LOOK_ROWS] == FAR)
-        key = np.append(key, Openers.key_of(block, held, ids, order, seed))
-        first = np.argsort(key, kind="stable")[:at_once]
-        key, row = key[first], np.append(row, ids)[first]
-        if order == "given" and len(row) == at_once:
-            break
-    return Waiting(key, block.start + row, None if in_memory else block.pick(row))
+        mark_reached(
+            block.form, block.weight, fixed_point.centers(opened), len(opened), penalty, marked
+        )
+    far = np.flatnonzero(marked == FAR)
+    key = OpeningRows.key_of(block, state, far, order, seed)
+    first = np.argsort(key, kind="stable")[:at_once]
+    key, row = key[first], far[first]
+    return FarRows(key, block.start + row, None if in_memory else block.pick(row))

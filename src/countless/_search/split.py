@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless._data import Block, Frame, Summary
-from countless._search.assignment import Nearest
-from countless._search.steps import MARKS
+from countless._data import Block, FixedPoint, Summary
+from countless._search.assignment import Assignment
+from countless._search.nearest_centers import MARKS
 from countless.kernels.moves import add_side, spread_of_clusters
 
 # Passes of 2-means inside each cluster; later ones change little.
@@ -33,13 +33,13 @@ class Spread(NamedTuple):
     cost: np.ndarray  # (n_clusters,)
 
     @classmethod
-    def of_nothing(cls, n_clusters: int) -> Spread:
+    def zeros(cls, n_clusters: int) -> Spread:
         return cls(np.full(n_clusters, -1), np.zeros(n_clusters), np.zeros(n_clusters))
 
-    def maker(self) -> Callable[[], Spread]:
-        return partial(Spread.of_nothing, len(self.cost))
+    def zeros_factory(self) -> Callable[[], Spread]:
+        return partial(Spread.zeros, len(self.cost))
 
-    def absorb(self, other: Spread) -> None:
+    def add(self, other: Spread) -> None:
         first = (other.farthest < self.farthest) | (self.farthest < 0)
         better = (other.reach > self.reach) | (other.reach == self.reach) & first
         better &= other.farthest >= 0
@@ -55,7 +55,7 @@ class Spread(NamedTuple):
 class Planes(NamedTuple):
     """A separating hyperplane for each of some clusters."""
 
-    frame: Frame
+    frame: FixedPoint
     slot: np.ndarray  # (n_clusters,) index of a cluster's hyperplane, -1: none
     normal: np.ndarray  # (n_planes, n_features)
     threshold: np.ndarray  # (n_planes,)
@@ -63,15 +63,15 @@ class Planes(NamedTuple):
 
 
 def worth_halving(
-    nearest: Nearest, price: float, most: int | None = None
+    nearest: Assignment, price: float, most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the clusters that cost more than the price, and the farthest row of each.
 
     Splitting a cluster cannot gain more than its within-cluster cost. With ``most``, only the
     ``most`` clusters of highest cost are returned.
     """
-    spread = Spread.of_nothing(nearest.n_clusters)
-    frame = nearest.rows.frame
+    spread = Spread.zeros(nearest.n_clusters)
+    frame = nearest.rows.fixed_point
     nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
     # With a margin: costs are float sums, and their order of summation must not matter.
     cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
@@ -81,13 +81,17 @@ def worth_halving(
     return cluster, spread.farthest[cluster]
 
 
-def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves:
+def halve(nearest: Assignment, cluster: np.ndarray, farthest: np.ndarray) -> Halves:
     """Split clusters by 2-means, started along the first principal direction of each."""
-    rows, frame, divergence = nearest.rows, nearest.rows.frame, nearest.rows.frame.divergence
+    rows, frame, divergence = (
+        nearest.rows,
+        nearest.rows.fixed_point,
+        nearest.rows.fixed_point.divergence,
+    )
     whole = nearest.summary.take(cluster)
     slot = np.full(nearest.n_clusters, -1)
     slot[cluster] = np.arange(len(cluster))
-    rows.extend(nearest.state, MARKS)
+    rows.allocate_more(nearest.state, MARKS)
 
     def beyond(normal, threshold, shrink=0.0) -> Summary:
         sums = frame.empty(len(cluster))
@@ -111,10 +115,10 @@ def halve(nearest: Nearest, cluster: np.ndarray, farthest: np.ndarray) -> Halves
         proper = _proper(whole, far)
         # Assign rows to the nearer of the two means: d(x, near) - d(x, far) is linear in x.
         near = _rest(whole, far, proper)
-        normal, offset = divergence.slope_offset(divergence.means(*frame.floats(near)))
+        normal, offset = divergence.slope_offset(divergence.means(*frame.to_floats(near)))
         np.negative(normal, out=normal)
         slope, threshold = divergence.slope_offset(
-            divergence.means(*frame.floats(_filled(far, proper)))
+            divergence.means(*frame.to_floats(_filled(far, proper)))
         )
         normal += slope
         del near, slope
@@ -143,9 +147,9 @@ def side_block(block: Block, held, planes: Planes, borrow) -> None:
         )  # fmt: skip
 
 
-def _means(frame: Frame, summary: Summary) -> np.ndarray:
+def _means(frame: FixedPoint, summary: Summary) -> np.ndarray:
     """Return the mean of each cluster, relative to the frame's origin."""
-    weight, total = frame.floats(summary)
+    weight, total = frame.to_floats(summary)
     total /= weight[:, None]
     return total
 

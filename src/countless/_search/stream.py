@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from countless._data import Rows, open_rows
+from countless._data import Backend, open_rows
 from countless._data.fixed_point import Sums
 from countless._path.micro import assign_to, micro_clusters
 from countless._path.ward import ward_tree
-from countless._search.assignment import Nearest
+from countless._search.assignment import Assignment
 from countless._search.refine import refine
 from countless.divergences import Divergence
 
@@ -54,10 +54,10 @@ def resume_stream(weight: np.ndarray, total: np.ndarray, within: float) -> Strea
 
 
 def update_stream(
-    stream: Stream, rows: Rows, penalty: float, *, seed: int
+    stream: Stream, rows: Backend, penalty: float, *, seed: int
 ) -> tuple[Stream, StreamClusters]:
     """Add a batch of rows and cluster again."""
-    divergence = rows.frame.divergence
+    divergence = rows.fixed_point.divergence
     batch = micro_clusters(rows, seed=seed)
     batch_total = batch.total + batch.weight[:, None] * batch.origin
     items = Sums(
@@ -96,7 +96,7 @@ def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: 
     """Cluster the items, starting from their present clusters; new items from the nearest."""
     means = items.total / items.weight[:, None]
     with open_rows(means, items.weight, divergence) as rows:
-        frame, old = rows.frame, item_id >= 0
+        fixed_point, old = rows.fixed_point, item_id >= 0
         _, start = np.unique(item_id[old], return_inverse=True)
         labels = np.zeros(len(item_id), dtype=np.int32)
         labels[old] = start
@@ -106,14 +106,14 @@ def _cluster(items: Sums, item_id: np.ndarray, divergence: Divergence, penalty: 
             np.add.at(weight, start, items.weight[old])
             np.add.at(total, start, items.total[old])
             labels[~old] = assign_to(rows, divergence.means(weight, total)).labels[~old]
-        nearest = Nearest(rows)
-        nearest.start_from(labels)
-        found = refine(nearest, penalty, tol=0.0, max_iter=300)
+        assignment = Assignment(rows)
+        assignment.set_labels(labels)
+        found = refine(assignment, penalty, tol=0.0, max_iter=300)
         # The cost within items is counted already (zero here, except for the cosine).
-        seen = items.total - items.weight[:, None] * frame.origin
-        own = frame.total_cost + float(divergence.energy(items.weight, seen).sum())
-        weight = frame.weights(nearest.summary)
-    return nearest.labels, nearest.centers, weight, found.objective - own
+        seen = items.total - items.weight[:, None] * fixed_point.origin
+        own = fixed_point.total_cost + float(divergence.energy(items.weight, seen).sum())
+        weight = fixed_point.weights(assignment.summary)
+    return assignment.labels, assignment.centers, weight, found.objective - own
 
 
 def _name_clusters(labels, weight, item_id, n_clusters: int, next_id: int):

@@ -15,8 +15,8 @@ from sklearn.metrics import pairwise_distances_argmin
 from countless._compat import OnPass, ignore_pass
 from countless._data import open_rows
 from countless._labels import number_by_appearance
+from countless._search.dp_means import default_tol, dp_means
 from countless.divergences import get_divergence
-from countless.dp_means import LARGE_TABLE_TOL, SMALL_ROWS, dp_means
 
 ASSIGN = ("k-means", "dp-means")
 # Merging two perfect clusters costs 1; the penalty of a cluster is half of that.
@@ -71,13 +71,12 @@ def cluster_rows(
             n_iter,
             n_iter < max_iter,
         )
-    tol = 0.0 if n <= SMALL_ROWS else LARGE_TABLE_TOL
     with open_rows(rows, weight, get_divergence("sqeuclidean"), n_jobs) as table:
         found = dp_means(
             table,
             ROW_PENALTY,
             start=number_by_appearance(pairwise_distances_argmin(rows, starts))[1],
-            tol=tol,
+            tol=default_tol(n),
             max_iter=max_iter,
             on_pass=on_pass,
         )

@@ -11,12 +11,13 @@ from .methods import methods
 from .path import path
 from .predict import predict
 from .relate import relate
+from .report import report
 from .segment import segment
 
 main = Commands(
     "countless",
     help="Cluster tables, graphs and pictures without choosing the number of clusters.",
-    commands=[fit, predict, path, relate, impute, segment, methods, demo],
+    commands=[fit, predict, report, path, relate, impute, segment, methods, demo],
 )
 
 __all__ = ["main"]

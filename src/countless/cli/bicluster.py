@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .crosscat import SHOWN, MixedTable, fit_mixed, read_for_fit
+from .crosscat import SHOWN
+from .mixed import MixedTable, fit_mixed, read_for_fit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +20,10 @@ def run_bicluster(
     from .._data.write import table_csv, write_directory
     from ..serialize.model_file import model_bytes
     from .console import to_json
-    from .run import FILES, run_record
+    from .options import FILES
+    from .run import run_record
 
-    mixed = read_for_fit(screen, choices, request.method)
+    mixed = read_for_fit(screen, choices)
     _check_one_kind(mixed)
     fit_mixed(screen, mixed, estimator, request.method)
     rows, columns = estimator.row_labels_, estimator.column_labels_
@@ -36,6 +38,11 @@ def run_bicluster(
     if request.plot:
         with screen.step("plot", "drawing the blocks"):
             files["blocks.png"] = _picture(estimator, mixed, ids)
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import time
 import warnings
@@ -16,7 +17,6 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from .._report.plain import printable
-from .mixture import in_option_terms
 
 # Warnings about code, not about data, that users cannot act on.
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
@@ -117,6 +117,17 @@ class Screen:
         """Print the machine-readable result, if requested."""
         if self.as_json:
             self.out.file.write(to_json(record))
+
+
+def in_option_terms(message: str) -> str:
+    """Rename an estimator's parameters in a message to the options of the command.
+
+    Examples
+    --------
+    >>> in_option_terms("CrossCat's chains disagree; raise n_sweeps, or call resume()")
+    "CrossCat's chains disagree; raise --sweeps"
+    """
+    return re.sub(r"\bn_(sweeps|chains)\b", r"--\1", message.replace(", or call resume()", ""))
 
 
 def to_json(value: Any) -> str:

@@ -1,18 +1,15 @@
-"""Unprocessed tables, for CrossCat and biclustering: code shared by fit, relate and impute."""
+"""CrossCat on the command line: what fit, relate and impute share."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .mixed import MixedTable, fit_mixed, read_for_fit, read_mixed
 from .options import Command, data_choices, table_options, with_options
 
 if TYPE_CHECKING:
-    from .._data.columns import ColumnFacts
-    from .._data.table import Table
-    from .._mcmc.crosscat.table import Table as CellTable
-    from ..preprocess.prepare import Feature, Prepared
     from .console import Screen
     from .options import DataChoices
     from .run import Request
@@ -29,7 +26,7 @@ _OPTIONS = (
         default=100,
         show_default=True,
         metavar="N",
-        help="How often each chain moves everything; the first half is forgotten.",
+        help="Sweeps of each chain over all rows and columns; the first half is burn-in.",
     ),
     click.option(
         "--chains",
@@ -42,163 +39,21 @@ _OPTIONS = (
 )
 
 
-class MixedTable(NamedTuple):
-    """A table with its used columns, in the form that estimators take."""
-
-    table: "Table"
-    facts: "list[ColumnFacts]"
-    cells: "CellTable"  # the used columns
-    id: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """The used columns."""
-        return self.cells.columns
-
-    def ids(self) -> list[str]:
-        """Return the names of the rows: from their column, or row numbers."""
-        if self.id:
-            return list(self.table.words(self.id).words())
-        return [str(row) for row in range(1, self.table.n_rows + 1)]
-
-    def record(self) -> dict[str, Any]:
-        """Return the input, for the run record."""
-        table = self.table
-        return {
-            "source": table.source,
-            "format": table.format,
-            "sha256": table.sha256,
-            "rows": table.n_rows,
-            "columns": self.facts,
-        }
-
-
 def crosscat_options(command: Command) -> Command:
     """Add the options of commands that fit CrossCat."""
     return with_options(_OPTIONS, table_options(command))
 
 
-def read_mixed(choices: "DataChoices") -> MixedTable:
-    """Read a table with its missing values; uninformative columns are left out."""
-    from .._data.columns import examine_columns
-    from .._data.table import Numbers
-
-    table, roles = choices.read()
-    facts = examine_columns(table, roles)
-    used = [column.name for column in facts if column.used]
-    words = {
-        name
-        for name in used
-        if name in roles.categorical or not isinstance(table.columns[name], Numbers)
-    }
-    return MixedTable(table, facts, cells_of(table, used, words), roles.id)
-
-
-def cells_of(table: "Table", names: list[str], words: set[str]) -> "CellTable":
-    """Return some columns unprocessed; text columns have None for missing values."""
-    import numpy as np
-
-    from .._mcmc.crosscat.table import Table as CellTable
-
-    cells = []
-    for name in names:
-        if name in words:
-            column = table.words(name)
-            cells.append(np.array([*column.levels, None], dtype=object)[column.codes])
-        else:
-            cells.append(table.numbers(name))
-    return CellTable(names, cells)
-
-
-class ColumnsAsTheyAre(NamedTuple):
-    """Replaces the preprocessing of models that take unprocessed columns with missing values."""
-
-    names: list[str]
-    words: set[str]
-    group: None = None
-
-    def features(self) -> "list[Feature]":
-        """Return the columns, for errors that name them."""
-        from ..preprocess.prepare import Feature
-
-        return [Feature(name, None, 0.0, 1.0) for name in self.names]
-
-    def apply(self, table: "Table", gaps: str | None) -> "Prepared":
-        """Return the cells of all rows."""
-        import numpy as np
-
-        from .._errors import InputError
-        from ..preprocess.prepare import Prepared, check_columns
-
-        if gaps is not None:
-            raise InputError("this model takes gaps as they are; leave out --gaps")
-        check_columns(table, self.names)
-        cells: Any = cells_of(table, self.names, self.words)
-        return Prepared(cells, np.arange(table.n_rows), [])
-
-
-def columns_as_they_are(estimator: Any) -> ColumnsAsTheyAre | None:
-    """Return an estimator's unprocessed columns, or None if it needs preprocessing."""
-    from ..biclustering import DPBiclustering
-    from ..crosscat import CrossCat
-
-    if isinstance(estimator, CrossCat):
-        blocks = estimator.answers().model.blocks
-        words = {j for block in blocks if block.levels is not None for j in block.columns}
-    elif isinstance(estimator, DPBiclustering):
-        levels = estimator.model_.blocks[0].levels
-        every = levels is not None and isinstance(levels[0], str)
-        words = set(range(estimator.n_features_in_)) if every else set()
-    else:
-        return None
-    names = [str(name) for name in estimator.column_names_]
-    return ColumnsAsTheyAre(names, {names[j] for j in words})
-
-
-def read_for_fit(screen: "Screen", choices: "DataChoices", method: str) -> MixedTable:
-    """Read the table of ``countless fit``, or reject an option that does not apply to it."""
-    from .._errors import InputError
-
-    for option in ("weight", "compare", "group", "scale"):
-        if getattr(choices, option) is not None:
-            raise InputError(f"{method} takes no --{option}")
-    with screen.step("read", f"reading {choices.reading.source}"):
-        return read_mixed(choices)
-
-
-def fit_mixed(screen: "Screen", mixed: MixedTable, estimator: Any, method: str) -> None:
-    """Fit an unprocessed table, with progress, and errors in terms of the table."""
-    from .._data.table import counted
-    from .._errors import InputError
-    from ..preprocess.prepare import Feature
-    from .data import in_table_terms
-    from .progress import follow
-
-    n_rows, n_columns = mixed.cells.shape
-    left_out = [f"{column.name} ({column.left_out})" for column in mixed.facts if not column.used]
-    screen.show(f"{mixed.table.source}: {counted(n_rows, 'row')}, {n_columns} columns used")
-    if left_out:
-        screen.show(f"left out: {', '.join(left_out)}")
-    screen.show("")
-    with screen.step("fit", f"{method} on {n_rows} rows of {n_columns}") as say:
-        if screen.err.is_terminal:
-            follow(estimator, say, mixed.cells.shape)
-        try:
-            estimator.fit(mixed.cells)
-        except ValueError as error:
-            features = [Feature(name, None, 0.0, 1.0) for name in mixed.names]
-            message = in_table_terms(str(error), range(n_rows), features)
-            raise InputError(f"{method}: {message}") from error
-
-
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":
     """Read the table of a command and fit it according to its options."""
+    choices = data_choices(data, {**options, "weight": None, "missing": "error", "scale": None})
+    choices.reading.check()
+
     from .._data.columns import named_columns
     from ..crosscat import CrossCat
     from .console import Screen
 
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
-    choices = data_choices(data, {**options, "weight": None, "gaps": "error", "scale": None})
     with screen.step("read", f"reading {data}"):
         mixed = read_mixed(choices)
     counts = named_columns(mixed.table, options["count"])
@@ -264,9 +119,10 @@ def run_crosscat(
     from .._data.write import table_csv, write_directory
     from ..serialize.model_file import model_bytes
     from .console import to_json
-    from .run import FILES, run_record
+    from .options import FILES
+    from .run import run_record
 
-    mixed = read_for_fit(screen, choices, request.method)
+    mixed = read_for_fit(screen, choices)
     fit_mixed(screen, mixed, estimator, request.method)
     views = views_record(estimator)
     show_views(screen, views)
@@ -274,6 +130,11 @@ def run_crosscat(
     columns = [mixed.ids(), *(map(str, view.labels.tolist()) for view in estimator.views_)]
     result = {"views": views, "n_iter": estimator.n_iter_, "converged": estimator.converged_}
     files = {"labels.csv": table_csv(header, columns), "model.zip": model_bytes(estimator)}
+    if request.report:
+        from .report import report_of_cells
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_cells(estimator, mixed, request)
     source = mixed.record()
     record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()

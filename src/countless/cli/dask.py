@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._data.columns import Roles
-from .._data.sources import Part, Source
+from .._data.part import Part
+from .._data.sources import Source
 from .._errors import InputError
 from .._report.summary import Visit
-from ..preprocess.statistics import Look, Survey, prepared_part
-from .out_of_core import FarData
+from ..preprocess.statistics import Statistics, Survey, prepared_part
+from .out_of_core import StoredTable
 
 LOCAL = "local"
 SECONDS_TO_CONNECT = 10
@@ -61,11 +62,13 @@ class Cluster:
         self._client = client
         self.name = name
 
-    def each(self, function: Callable[[Part], Look], parts: Sequence[Part]) -> list[Look]:
+    def each(
+        self, function: Callable[[Part], Statistics], parts: Sequence[Part]
+    ) -> list[Statistics]:
         """Map a function over the parts of a table."""
         return self._client.gather(self._client.map(function, parts, pure=False))
 
-    def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
+    def keep(self, source: Source, roles: Roles, survey: Survey) -> StoredTable:
         """Return a table as a Dask array, whose chunks are read and preprocessed by tasks."""
         import dask.array as da
         from dask.delayed import delayed
@@ -78,7 +81,7 @@ class Cluster:
             if n_kept
         ]
         matrix = da.concatenate(chunks)
-        return FarData(
+        return StoredTable(
             source,
             roles,
             survey,
@@ -86,7 +89,7 @@ class Cluster:
             visit=partial(self._visit, matrix, survey.weight),
             pieces=self._pieces,
             sha256=None,
-            home=self.name,
+            backend=self.name,
         )
 
     def _visit(self, matrix: Any, weight: np.ndarray | None, labels: Any) -> Visit:

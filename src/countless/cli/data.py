@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from .._data.write import Content, labels_csv
 from .._errors import InputError
 from .._report.summary import ClusterSummary, summarize_clusters
 from .._report.text import columns_view
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
 from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
 
+ANY_COLUMNS = ("mixed", "hamming")  # metrics of unprocessed cells that ignore missing values
 LONGEST_NAME = 16  # to fit a terminal of 80 columns
 MOST_GROUPS = 50
 
@@ -60,8 +62,69 @@ def cell_text(table: Table, row: int, column: str) -> str:
     return words.levels[words.codes[row]] if words.codes[row] >= 0 else ""
 
 
-class Data(NamedTuple):
-    """A table, the roles of its columns, and its matrix."""
+class PreparedTable(Protocol):
+    """A preprocessed table, wherever its rows are: what the command needs of it."""
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of columns that the user gave."""
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The group of each row, if there are groups."""
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """The weight of each row, if there are weights."""
+
+    @property
+    def matrix(self) -> Any:
+        """The rows to cluster: an array, a path, or a Dask array."""
+
+    @property
+    def given(self) -> Any:
+        """The input of the estimator: the matrix, or dissimilarities of its rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and features that are clustered."""
+
+    @property
+    def rows(self) -> Sequence[int] | np.ndarray:
+        """The positions of these rows in the table."""
+
+    @property
+    def preparation(self) -> Preparation:
+        """The preprocessing of rows."""
+
+    @property
+    def columns(self) -> list[ColumnReport]:
+        """The kind of each column of the table, and how it was processed."""
+
+    def summarize(self, labels: Any) -> list[ClusterSummary]:
+        """Summarize every cluster."""
+
+    def cells(self, rows: Sequence[int]) -> "Cells":
+        """Return the original text of the table at some positions of the matrix."""
+
+    def labels_csv(self, labels: Any) -> Content:
+        """Return the labels file."""
+
+    def agreement(self, labels: Any) -> dict[str, Any] | None:
+        """Compare the clusters with a column of known groups, if there is one."""
+
+    def hints(self) -> list[str]:
+        """Return suggestions about the columns."""
+
+    def in_table_terms(self, error: Exception) -> str:
+        """Return an estimator's error about the matrix in terms of the table."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the input and its preprocessing, for the run record."""
+
+
+class MemoryTable(NamedTuple):
+    """A table in memory, the roles of its columns, and its matrix."""
 
     table: Table
     roles: Roles
@@ -156,7 +219,7 @@ class Data(NamedTuple):
                 )
             if looks_like_identifier(self.table.columns[name]):
                 hints.append(
-                    f"column {name!r} holds a different whole number in every row; "
+                    f"column {name!r} holds a different integer in every row; "
                     f"if it names the rows, say --id {name}"
                 )
         return hints
@@ -174,7 +237,7 @@ class Data(NamedTuple):
             "rows": self.table.n_rows,
             "rows_used": len(self.rows),
             "features": self.matrix.shape[1],
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "columns": self.columns,
         }
 
@@ -226,28 +289,47 @@ def looks_like_groups(name: str, column: Column) -> bool:
     return len(np.unique(values)) <= MOST_GROUPS
 
 
+def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[ColumnReport]:
+    """Describe how unprocessed columns are compared.
+
+    Examples
+    --------
+    >>> column = ColumnReport("age", "numeric", 2, None, True, "standardised")
+    >>> compared_as_they_are([column], "mixed")[0].done
+    'difference over range; missing values left out'
+    """
+    ranges = {"numeric"} if metric == "mixed" else set()
+    return [
+        column._replace(
+            done=("difference over range" if column.kind in ranges else "equal or not")
+            + ("; missing values left out" if column.n_missing else "")
+        )
+        if column.used
+        else column
+        for column in columns
+    ]
+
+
 def prepare_data(
     screen: Screen,
     table: Table,
     roles: Roles,
     *,
-    gaps: str,
+    missing: str,
     scale: bool | None,
     divergence: Any,
     metric: str | None = None,
-) -> Data:
+) -> MemoryTable:
     """Preprocess a table and report what was done."""
-    from .metric import ANY_COLUMNS, compared_as_they_are
-
     as_they_are = metric in ANY_COLUMNS
-    if as_they_are and gaps == "error":
-        gaps = "impute"  # only for the summary of clusters; the metric ignores missing values
+    if as_they_are and missing == "error":
+        missing = "impute"  # only for the summary of clusters; the metric ignores missing values
     if scale is None:
-        scale = not table.uniform and divergence == "sqeuclidean"
+        scale = not table.uniform and allows_scaling(divergence)
     with screen.step("prepare", "preparing the columns"):
         weight = row_weights(table, roles.weight) if roles.weight else None
         facts = examine_columns(table, roles)
-        plan = plan_preparation(table, facts, gaps=gaps, scale=scale, weight=weight)
+        plan = plan_preparation(table, facts, missing=missing, scale=scale, weight=weight)
     if as_they_are:
         plan = plan._replace(columns=compared_as_they_are(plan.columns, str(metric)))
     rows = plan.prepared.rows
@@ -255,7 +337,7 @@ def prepare_data(
     if roles.group:
         groups = row_groups(table, roles.group, rows)
         plan = plan._replace(preparation=replace(plan.preparation, group=roles.group))
-    data = Data(table, roles, plan, None if weight is None else weight[rows], groups)
+    data = MemoryTable(table, roles, plan, None if weight is None else weight[rows], groups)
     show_columns(screen, table.source, table.n_rows, len(rows), plan.columns)
     screen.show("")
     return data
@@ -270,4 +352,6 @@ def show_columns(
         columns_view(columns),
     )
     if n_used < n_rows:
-        screen.show(f" left out: {counted(n_rows - n_used, 'row')} with gaps; used: {n_used}")
+        screen.show(
+            f" left out: {counted(n_rows - n_used, 'row')} with missing values; used: {n_used}"
+        )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import force_option, json_option, quiet_option, seed_option
+from .options import FILES, force_option, json_option, quiet_option, seed_option
 
 if TYPE_CHECKING:
     from .._data.table import Table
@@ -33,15 +33,15 @@ def demo(out: Path, seed: int, as_json: bool, quiet: bool, force: bool) -> None:
     from .._data.write import check_free
     from .console import Screen
     from .data import prepare_data
-    from .registry import DEFAULT, make_estimator
-    from .run import FILES, Request, run
+    from .methods import DEFAULT, make_estimator
+    from .run import Request, run
 
     check_free(out, FILES, force)
     screen = Screen(quiet=quiet, as_json=as_json)
     with screen.step("read", "reading the wine table"):
         table = _wine()
     roles = Roles(compare="cultivar")
-    data = prepare_data(screen, table, roles, gaps="error", scale=True, divergence="sqeuclidean")
+    data = prepare_data(screen, table, roles, missing="error", scale=True, divergence="sqeuclidean")
     estimator = make_estimator(DEFAULT, {}, seed=seed, jobs=None)
     arguments = {"out": str(out), "seed": seed, "force": force}
     run(screen, data, estimator, Request("demo", DEFAULT, arguments, seed, out, force, plot=True))

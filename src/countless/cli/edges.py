@@ -11,9 +11,9 @@ from .._data.write import labels_csv, write_directory
 from .._errors import InputError
 from .._report.plain import how_sure, number, percent, printable
 from .console import Screen, to_json
-from .options import DataChoices
+from .options import FILES, DataChoices
 from .progress import follow
-from .run import FILES, Request, run_record
+from .run import Request, run_record
 
 ENDS = ("source", "target")
 WEIGHT = "weight"
@@ -29,13 +29,6 @@ class Edges(NamedTuple):
     columns: list[str]  # the end columns, and the weight column if there is one
     names: list[str]
     links: sp.csr_array
-
-
-def refuse_row_options(choices: DataChoices, method: str) -> None:
-    """Reject options that only apply to a table of rows."""
-    for option in ("columns", "exclude", "categorical", "id", "compare", "group", "scale"):
-        if getattr(choices, option):
-            raise InputError(f"--{option} is for tables of rows; {method} reads an edge list")
 
 
 def read_edges(choices: DataChoices) -> Edges:
@@ -60,8 +53,8 @@ def read_edges(choices: DataChoices) -> Edges:
 def _full(table: Table, name: str) -> Words:
     """Return a text column without missing values."""
     column = table.words(name)
-    if column.gaps.any():
-        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.gaps)) + 1}")
+    if column.missing.any():
+        raise InputError(f"column {name!r} is empty in row {int(np.argmax(column.missing)) + 1}")
     return column
 
 

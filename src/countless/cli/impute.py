@@ -1,4 +1,4 @@
-"""``countless impute``: fill the gaps of a table."""
+"""``countless impute``: fill the missing values of a table."""
 
 from typing import Any
 
@@ -8,37 +8,39 @@ from .crosscat import check_files, command_fit, crosscat_options, file_option
 from .options import named_after
 
 
-@click.command(short_help="Fill the gaps of a table.")
+@click.command(short_help="Fill the missing values of a table.")
 @click.argument("data")
-@file_option("--out", "The table without gaps, CSV; by default the data's name with '-imputed'.")
+@file_option(
+    "--out", "The table without missing values, CSV; by default the data's name with '-imputed'."
+)
 @file_option("--cells", "List each filled cell with its uncertainty, too, as a CSV file.")
 @crosscat_options
 def impute(data: str, **options: Any) -> None:
-    """Fill the gaps of DATA with what its other columns and rows let expect, by CrossCat.
+    """Fill the missing values of DATA with what its other columns and rows let expect, by CrossCat.
 
-    Numbers get their mean, counts the nearest whole number, categories the likeliest one. The
+    Numbers get their mean, counts the nearest integer, categories the likeliest one. The
     uncertainty of a filled cell is the standard deviation, or the probability of another category.
-    Columns that take no part, such as names of rows, keep their gaps.
+    Columns that take no part, such as names of rows, keep their missing values.
     """
     from .._data.write import table_csv, write_file
 
     options["out"] = options["out"] or named_after(data, "-imputed.csv")
     _, cells = check_files(options, "out", "cells")
     screen, mixed, estimator = command_fit(data, options)
-    with screen.step("impute", "filling gaps"):
+    with screen.step("impute", "filling missing values"):
         filled, uncertainty = estimator.impute()
     texts = _texts(screen, mixed.table)
     listed: list[tuple[str, str, str, str]] = []
     summary = []
     for j, name in enumerate(mixed.names):
-        gaps = (uncertainty[:, j] == uncertainty[:, j]).nonzero()[0]
-        for row in gaps:
+        missing = (uncertainty[:, j] == uncertainty[:, j]).nonzero()[0]
+        for row in missing:
             texts[name][row] = _text(filled.cells[j][row])
             found = f"{uncertainty[row, j]:.4g}"
             listed.append((str(row + 1), name, texts[name][row], found))
-        if len(gaps):
-            mean = float(uncertainty[gaps, j].mean())
-            summary.append({"column": name, "filled": len(gaps), "uncertainty": mean})
+        if len(missing):
+            mean = float(uncertainty[missing, j].mean())
+            summary.append({"column": name, "filled": len(missing), "uncertainty": mean})
     write_file(options["out"], table_csv(texts, texts.values()), options["force"])
     if cells is not None:
         header = ["row", "column", "value", "uncertainty"]

@@ -1,11 +1,10 @@
 """Additions to ``fit`` for posterior samplers: options, uncertainty, and a figure."""
 
-import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..models.registry import MODELS, model_class
 from .options import Command, with_options
 
 if TYPE_CHECKING:
@@ -13,37 +12,16 @@ if TYPE_CHECKING:
 
 PROB = 0.95  # probability of the credible interval of the number of clusters
 
-# The names of countless.models.named, repeated here because its import is slow for a help text.
-MODELS = (
-    "gaussian",
-    "diagonal",
-    "fixed",
-    "bernoulli",
-    "categorical",
-    "poisson",
-    "multinomial",
-    "columns",
-)
 # The same as in countless.dp_mixture.
 INFERENCES = ("mcmc", "map")
-# Options that are parameters of the method under shorter names.
-_PARAMETERS = {
-    "model": "model",
-    "inference": "inference",
-    "sweeps": "n_sweeps",
-    "chains": "n_chains",
-}
-# Models of unscaled values: a scaled count is not a count.
-_RAW_MODELS = ("bernoulli", "categorical", "poisson", "multinomial")
 
 _OPTIONS = (
     click.option(
         "--model",
-        type=click.Choice(MODELS),
+        type=click.Choice(tuple(MODELS)),
         metavar="NAME",
-        help="For dp-mixture, hdp-mixture, bhc and bicluster: what a cluster looks like. gaussian, "
-        "diagonal or fixed (one round shape); bernoulli, categorical, poisson, multinomial; "
-        "columns (each by its kind).",
+        help="For dp-mixture, hdp-mixture, bhc and bicluster: the component model of a cluster: "
+        f"{', '.join(MODELS)} (each column by its type).",
     ),
     click.option(
         "--inference",
@@ -57,7 +35,7 @@ _OPTIONS = (
         type=click.IntRange(min=1),
         metavar="N",
         help="For mixtures and tables: how often each chain draws all clusters; by default "
-        "dp-mixture and hdp-mixture go on until their chains agree. The first half is forgotten; "
+        "dp-mixture and hdp-mixture go on until their chains agree. The first half is burn-in; "
         "Ctrl-C after that keeps what was drawn.",
     ),
     click.option(
@@ -74,35 +52,6 @@ def mixture_options(command: Command) -> Command:
     return with_options(_OPTIONS, command)
 
 
-def mixture_parameters(
-    method: str, known: list[str], options: Mapping[str, Any], settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the settings with the options added, for a method that has these parameters."""
-    from .._errors import InputError
-
-    parameters = dict(settings)
-    for option, parameter in _PARAMETERS.items():
-        if options[option] is None:
-            continue
-        if parameter not in known:
-            raise InputError(f"{method} takes no --{option}")
-        if parameter in settings:
-            raise InputError(f"{parameter} is given twice, by --{option} and by --set")
-        parameters[parameter] = options[option]
-    return parameters
-
-
-def in_option_terms(message: str) -> str:
-    """Rename an estimator's parameters in a message to the options of the command.
-
-    Examples
-    --------
-    >>> in_option_terms("CrossCat's chains disagree; raise n_sweeps, or call resume()")
-    "CrossCat's chains disagree; raise --sweeps"
-    """
-    return re.sub(r"\bn_(sweeps|chains)\b", r"--\1", message.replace(", or call resume()", ""))
-
-
 def takes_raw_values(estimator: Any) -> bool:
     """Return whether an estimator's model takes unscaled values.
 
@@ -112,7 +61,8 @@ def takes_raw_values(estimator: Any) -> bool:
     >>> takes_raw_values(DPMixture("poisson")), takes_raw_values(DPMixture())
     (True, False)
     """
-    return getattr(estimator, "model", None) in _RAW_MODELS
+    name = getattr(estimator, "model", None)
+    return isinstance(name, str) and name in MODELS and not model_class(name).scalable
 
 
 def posterior_of(estimator: Any) -> "Posterior | None":

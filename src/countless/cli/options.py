@@ -1,23 +1,34 @@
 """Options that several commands share, and the objects they become."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .._errors import InputError
+from .._formats import FORMATS, TextStyle
+
 if TYPE_CHECKING:
     from .._data.columns import Roles
-    from .._data.read import TextStyle
     from .._data.sources import Source
     from .._data.table import Table
-    from .console import Screen
-    from .data import Data
-    from .out_of_core import FarData
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Every file that a run may write.
+FILES = (
+    "blocks.png",
+    "candidates.png",
+    "columns.csv",
+    "labels.csv",
+    "model.zip",
+    "path.png",
+    "posterior.png",
+    "report.html",
+    "run.json",
+)
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 
@@ -47,7 +58,7 @@ _READING = (
     click.option(
         "--format",
         "format_",
-        type=click.Choice(["csv", "tsv", "parquet", "npy"]),
+        type=click.Choice(list(FORMATS)),
         help="What the data is; by default its extension says. Standard input is CSV.",
     ),
     click.option(
@@ -79,7 +90,7 @@ _COLUMNS = (
     click.option("--id", "id_", metavar="NAME", help="The column that names the rows."),
     click.option("--weight", metavar="NAME", help="The column that says how often a row counts."),
     click.option(
-        "--gaps",
+        "--missing",
         type=click.Choice(["error", "drop", "impute"]),
         default="error",
         show_default=True,
@@ -124,6 +135,12 @@ json_option = click.option(
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print warnings and errors only.")
 force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
+
+
+def check_exists(path: str) -> None:
+    """Raise an error if there is no such file, before anything is imported to read it."""
+    if not Path(path).exists():
+        raise InputError(f"cannot read {path}: No such file or directory")
 
 
 def named_after(data: str, ending: str) -> Path:
@@ -183,6 +200,13 @@ class Reading:
     decimal: str
     header: bool
 
+    def check(self) -> None:
+        """Raise an error if there is no such file."""
+        if not self.source:
+            raise InputError("the name of the data is empty")
+        if self.source != "-":
+            check_exists(self.source)
+
     def read(self, as_text: set[str]) -> "Table":
         """Read the table; the columns in ``as_text`` are text whatever they look like."""
         from .._data.read import read_table
@@ -190,16 +214,14 @@ class Reading:
         return read_table(self.source, format=self.format, style=self.style, as_text=as_text)
 
     @property
-    def style(self) -> "TextStyle":
+    def style(self) -> TextStyle:
         """The format of a text table."""
-        from .._data.read import TextStyle
 
         return TextStyle(self.delimiter, self.decimal, self.header)
 
     def open(self) -> "Source":
         """List the parts of a table that is read in blocks."""
         from .._data.sources import open_source
-        from .._errors import InputError
 
         if self.source == "-":
             raise InputError("standard input can be read once only; say --stream, or name a file")
@@ -218,8 +240,12 @@ class DataChoices:
     weight: str | None
     compare: str | None
     group: str | None
-    gaps: str
+    missing: str
     scale: bool | None
+    metric: str | None  # of pairs of rows, if they are compared
+    out_of_core: bool
+    dask: str | None  # the address of a scheduler
+    jobs: int | None
 
     def read(self) -> "tuple[Table, Roles]":
         """Read the table, and resolve the given column names."""
@@ -258,40 +284,14 @@ def data_reading(data: str, options: dict[str, Any]) -> Reading:
 
 def data_choices(data: str, options: dict[str, Any]) -> DataChoices:
     """Pop both groups of data options from a command's options."""
-    names = ("columns", "exclude", "categorical", "weight", "gaps", "scale")
+    names = ("columns", "exclude", "categorical", "weight", "missing", "scale")
+    optional: dict[str, Any] = {
+        name: options.get(name) for name in ("compare", "group", "metric", "dask", "jobs")
+    }
     return DataChoices(
         data_reading(data, options),
         id=options.pop("id_"),
-        compare=options.pop("compare", None),
-        group=options.pop("group", None),
+        out_of_core=bool(options.get("out_of_core")),
         **{name: options.pop(name) for name in names},
+        **optional,
     )
-
-
-@contextmanager
-def open_data(
-    screen: "Screen", choices: DataChoices, options: dict[str, Any], divergence: Any
-) -> "Iterator[Data | FarData]":
-    """Read the data, or open them out of core, and report their preprocessing."""
-    from contextlib import ExitStack
-
-    settings = {"gaps": choices.gaps, "scale": choices.scale, "divergence": divergence}
-    if not (options["out_of_core"] or options["dask"]):
-        from .data import prepare_data
-
-        with screen.step("read", f"reading {choices.reading.source}"):
-            table, roles = choices.read()
-        yield prepare_data(screen, table, roles, **settings, metric=options.get("metric"))
-        return
-    from .out_of_core import open_far
-
-    source = choices.reading.open()
-    with ExitStack() as stack:
-        cluster = None
-        if options["dask"]:
-            from .dask import open_cluster
-
-            stack.enter_context(screen.hear("countless"))
-            cluster = stack.enter_context(open_cluster(options["dask"], options["jobs"]))
-        far = open_far(screen, source, choices.roles, cluster=cluster, **settings)
-        yield stack.enter_context(far)

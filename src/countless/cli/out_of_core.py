@@ -1,6 +1,6 @@
 """Out-of-core tables: in a file, or on the workers of a Dask cluster.
 
-Both have the interface of `countless.cli.data.Data`. A file is scanned once, preprocessed into a
+Both are a `countless.cli.data.PreparedTable`. A file is scanned once, preprocessed into a
 flat copy unless it needs no preprocessing, and clustered from there; on a cluster every chunk is
 read and preprocessed by a task.
 """
@@ -12,30 +12,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._data.columns import Roles
-from .._data.sources import BATCH_ROWS, ArrayPart, Source, TextPart, batch_rows
-from .._data.stored import FlatFile, scratch_folder
+from .._data.flat import FlatFile
+from .._data.part import LIMITS, Part, batch_rows
+from .._data.sources import Source
+from .._data.stored import scratch_folder
 from .._data.write import label_lines, labels_header
 from .._errors import InputError
 from .._report.summary import ClusterSummary, Visit, summarize_clusters
+from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport
 from ..preprocess.prepare import NumericStep, Preparation
-from ..preprocess.statistics import Survey, prepared_blocks, survey_source
+from ..preprocess.statistics import Statistics, Survey, prepared_blocks, survey_source
 from .console import Screen
 from .data import Cells, cell_text, in_table_terms, show_columns
-
-if TYPE_CHECKING:
-    from .dask import Cluster
 
 NOT_LOOKED_AT = "whether a column names the rows or holds known groups"
 
 
 @dataclass(frozen=True)
-class FarData:
+class StoredTable:
     """A table that is not in memory, and the roles of its columns."""
 
     source: Source
@@ -45,7 +45,7 @@ class FarData:
     visit: Callable[[Any], Visit]  # of labels, for `summarize_clusters`
     pieces: Callable[[Any], Iterator[np.ndarray]]  # blocks of labels, in order
     sha256: str | None
-    home: str
+    backend: str
 
     groups = None
 
@@ -92,7 +92,7 @@ class FarData:
         places = [place for place, _ in wanted]
         text: dict[int, dict[str, str]] = {}
         for part in self.source.parts:
-            if not isinstance(part, TextPart) and not _between(places, part.start, part.stop):
+            if part.stop is not None and not _between(places, part.start, part.stop):
                 continue
             for at, table in part.tables(names, _as_text(self.roles)):
                 for i in _between(places, at, at + table.n_rows):
@@ -124,13 +124,13 @@ class FarData:
         """Return the input and its preprocessing, for the run record."""
         return {
             "source": self.source.name,
-            "format": self.source.format,
-            "home": self.home,
+            "format": self.source.format.name,
+            "backend": self.backend,
             "sha256": self.sha256,
             "rows": self.survey.n_rows,
             "rows_used": self.shape[0],
             "features": self.shape[1],
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "not_looked_at": NOT_LOOKED_AT,
             "columns": self.columns,
         }
@@ -141,48 +141,57 @@ class FarData:
             for at, table in self.source.tables([name], {name}):
                 yield at, table.words(name).words()
             return
-        for at in range(0, self.survey.n_rows, BATCH_ROWS):
-            stop = min(at + BATCH_ROWS, self.survey.n_rows)
+        for at in range(0, self.survey.n_rows, LIMITS.rows):
+            stop = min(at + LIMITS.rows, self.survey.n_rows)
             yield at, range(at + 1, stop + 1)
 
 
 @contextmanager
-def open_far(
+def open_stored(
     screen: Screen,
     source: Source,
     roles_of: Callable[[Any], Roles],
     *,
-    gaps: str,
+    missing: str,
     scale: bool | None,
     divergence: Any,
-    cluster: "Cluster | None" = None,
-) -> Iterator[FarData]:
+    backend: "Backend | None" = None,
+) -> Iterator[StoredTable]:
     """Scan a table, report what was found, and keep it open for clustering.
 
     ``roles_of`` returns the roles of the columns, given the table of the first rows.
     """
-    if gaps == "impute":
+    if backend and not source.format.divisible:
         raise InputError(
-            "--gaps impute needs the whole table in memory for the median; say --gaps drop"
+            "--dask reads formats whose parts can be read apart, npy and Parquet; not text"
         )
-    if cluster and any(isinstance(part, TextPart) for part in source.parts):
-        raise InputError("--dask reads npy and Parquet, whose parts can be read apart; not text")
     if scale is None:
-        scale = source.format != "npy" and divergence == "sqeuclidean"
+        scale = not source.format.uniform and allows_scaling(divergence)
     with scratch_folder() as folder:
+        backend = backend or _Disk(folder)
         with screen.step("read", f"looking at {source.name}") as say:
             _, first = next(source.tables())
             roles = roles_of(first)
-            if roles.compare or roles.group:
-                option = "--compare" if roles.compare else "--group"
-                raise InputError(f"{option} needs the whole table in memory; leave it out")
-            each = cluster.each if cluster else None
-            survey = survey_source(source, first, roles, gaps=gaps, scale=scale, each=each)
+            survey = survey_source(
+                source, first, roles, missing=missing, scale=scale, each=backend.each
+            )
             say("preparing it")
-            data = (cluster or _Disk(folder)).keep(source, roles, survey)
+            data = backend.keep(source, roles, survey)
         show_columns(screen, source.name, survey.n_rows, data.shape[0], survey.columns)
         screen.show("")
         yield data
+
+
+class Backend(Protocol):
+    """Where the rows of a table that is not in memory are processed."""
+
+    def each(
+        self, function: Callable[[Part], Statistics], parts: Sequence[Part]
+    ) -> list[Statistics]:
+        """Map a function over the parts of a table."""
+
+    def keep(self, source: Source, roles: Roles, survey: Survey) -> StoredTable:
+        """Return the preprocessed table."""
 
 
 class _Disk:
@@ -191,10 +200,16 @@ class _Disk:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, source: Source, roles: Roles, survey: Survey) -> FarData:
+    def each(
+        self, function: Callable[[Part], Statistics], parts: Sequence[Part]
+    ) -> list[Statistics]:
+        """Map a function over the parts, one after the other."""
+        return [function(part) for part in parts]
+
+    def keep(self, source: Source, roles: Roles, survey: Survey) -> StoredTable:
         """Return a table as a flat file, which is the user's if it needs no preprocessing."""
         flat = _as_it_is(source, survey) or _spool(source, survey, self._folder)
-        return FarData(
+        return StoredTable(
             source,
             roles,
             survey,
@@ -202,17 +217,17 @@ class _Disk:
             visit=partial(_visit, flat, survey.weight),
             pieces=lambda labels: iter([labels]),
             sha256=source.digest(),
-            home="disk",
+            backend="disk",
         )
 
 
 def _as_it_is(source: Source, survey: Survey) -> FlatFile | None:
     """Return the file of a table that needs no preprocessing; None if rows must be transformed."""
     part, steps = source.parts[0], survey.preparation.steps
-    if not isinstance(part, ArrayPart) or len(survey.kept) < survey.n_rows:
+    if part.flat is None or len(survey.kept) < survey.n_rows:
         return None
     same = all(isinstance(step, NumericStep) and step.plain for step in steps)
-    return part.file if same and len(steps) == part.file.shape[1] else None
+    return part.flat if same and len(steps) == part.flat.shape[1] else None
 
 
 def _spool(source: Source, survey: Survey, folder: Path) -> FlatFile:

@@ -5,7 +5,10 @@ from typing import Any
 
 import click
 
-from .options import data_choices, data_options, open_data
+from .._errors import InputError
+from .combinations import check_options, options_given
+from .options import as_given, data_choices, data_options
+from .picture import need_matplotlib, path_picture
 
 SHOWN = 10
 
@@ -29,20 +32,24 @@ def path(data: str, **options: Any) -> None:
     The wider the range of penalties that give the same number of clusters, compared with what data
     without structure shows, the clearer that number.
     """
-    from .._data.write import check_free_file, write_file
-    from .._errors import InputError
-    from .._path.penalty import penalty_path
-    from .console import Screen
-    from .picture import need_matplotlib, path_picture
-
+    check_options(options_given(as_given(**options)))
     choices = data_choices(data, options)
+    choices.reading.check()
+
+    from .._data.write import check_free_file, write_file
+
     picture: Path | None = options["plot"]
     if picture is not None:
         need_matplotlib()
         check_free_file(picture, options["force"])
+
+    from .._path.penalty import penalty_path
+    from .console import Screen
+    from .open import open_data
+
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     divergence = options["divergence"]
-    with open_data(screen, choices, options, divergence) as prepared:
+    with open_data(screen, choices, divergence) as prepared:
         with screen.step("path", "following the penalty"):
             try:
                 found = penalty_path(

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._errors import InputError
 from .options import (
+    check_exists,
     data_reading,
     force_option,
     json_option,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from .._data.table import Table
     from ..preprocess.prepare import Preparation
-    from .crosscat import ColumnsAsTheyAre
+    from .mixed import ColumnsAsTheyAre
 
 
 @click.command(short_help="Label new rows by a saved model.")
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--id", "id_", metavar="NAME", help="The column that names the rows.")
 @click.option(
-    "--gaps",
+    "--missing",
     type=click.Choice(["error", "drop", "impute"]),
     help="Empty cells; by default as when the model was fitted.",
 )
@@ -47,18 +49,23 @@ def predict(model: str, data: str, **options: Any) -> None:
     """Label the rows of DATA by MODEL, the model.zip that `countless fit` wrote.
 
     The columns are found by name and prepared as they were for the fit; a row that is left out for
-    its gaps has an empty label.
+    its missing values has an empty label.
     """
-    from .._data.table import counted, listing
-    from .._data.write import check_free_file, write_file
-    from .._errors import InputError
-    from ..serialize.model_file import load_model
-    from .console import Screen
-    from .crosscat import columns_as_they_are
-
     out: Path | None = options["out"]
+    check_exists(model)
+    reading = data_reading(data, options)
+    reading.check()
+
+    from .._data.write import check_free_file, write_file
+
     if out is not None:
         check_free_file(out, options["force"])
+
+    from .._data.table import counted, listing
+    from ..serialize.model_file import load_model
+    from .console import Screen
+    from .mixed import columns_as_they_are
+
     screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     with screen.step("load", f"loading {model}"):
         estimator, prepared = load_model(model)
@@ -68,7 +75,6 @@ def predict(model: str, data: str, **options: Any) -> None:
     id_, in_blocks = options["id_"], options["out_of_core"]
     used, aside = preparation.names, [name for name in (id_, preparation.group) if name]
     words = preparation.words | set(aside)
-    reading = data_reading(data, options)
     with screen.step("read", f"reading {data}"):
         source = reading.open() if in_blocks else None
         first = next(source.tables())[1] if source else reading.read(words)
@@ -78,7 +84,7 @@ def predict(model: str, data: str, **options: Any) -> None:
         first.column(id_)
     if unused := [column for column in first.columns if column not in {*used, *aside}]:
         screen.note(f"columns that the model does not use: {listing(unused)}")
-    predictor = _Predictor(screen, name, estimator, preparation, options["gaps"], id_)
+    predictor = _Predictor(screen, name, estimator, preparation, options["missing"], id_)
     pieces = predictor.pieces(tables, keep=screen.as_json and not in_blocks)
     if out is not None:
         with screen.step("predict", "labelling the rows"):
@@ -108,11 +114,11 @@ class _Predictor:
         source: str,
         estimator: Any,
         preparation: "Preparation | ColumnsAsTheyAre",
-        gaps: str | None,
+        missing: str | None,
         id_: str | None,
     ) -> None:
         self._screen, self._source, self._id = screen, source, id_
-        self._estimator, self._preparation, self._gaps = estimator, preparation, gaps
+        self._estimator, self._preparation, self._missing = estimator, preparation, missing
         self.n_rows = self.n_used = 0
         self.sizes: dict[int, int] = {}
         self.labels: list[int | None] = []  # of all rows, if they are stored
@@ -122,7 +128,6 @@ class _Predictor:
         import numpy as np
 
         from .._data.write import label_lines, labels_header
-        from .._errors import InputError
 
         header = labels_header(self._id or "row")
         for at, table in tables:
@@ -140,7 +145,9 @@ class _Predictor:
             yield header + label_lines(labels, rows, table.n_rows, names)
             header = b""
         if not self.n_used:
-            raise InputError(f"every row of {self._source} has a gap; say --gaps impute")
+            raise InputError(
+                f"every row of {self._source} has a missing value; say --missing impute"
+            )
 
     def _label(self, at: int, table: "Table") -> "tuple[np.ndarray, np.ndarray]":
         """Return the positions of the rows that have a label, and their labels."""
@@ -152,7 +159,7 @@ class _Predictor:
 
         extra = {}
         with shift_rows(at):
-            prepared = self._preparation.apply(table, self._gaps)
+            prepared = self._preparation.apply(table, self._missing)
             if (group := self._preparation.group) is not None:
                 extra["groups"] = row_groups(table, group, prepared.rows)
         for note in prepared.notes:

@@ -218,11 +218,10 @@ def follow(estimator: Any, say: Callable[[str], None], shape: tuple[int, int]) -
             SweepProgress(say, n_sweeps=n_sweeps, n_chains=n_chains, at_most=may_end)
         )
         return
-    from ..dp_means import LARGE_TABLE_TOL, SMALL_CELLS, SMALL_ROWS
+    from .._search.dp_means import default_tol
 
     tol = getattr(estimator, "tol", 0.0)
     if tol is None:  # the default of DPMeans
-        small = shape[0] <= SMALL_ROWS and shape[0] * shape[1] <= SMALL_CELLS
-        tol = 0.0 if small else LARGE_TABLE_TOL
+        tol = default_tol(*shape)
     max_iter = getattr(estimator, "max_iter", None)
     estimator.set_callbacks(PassProgress(say, n_rows=shape[0], max_iter=max_iter, tol=tol))

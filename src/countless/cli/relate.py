@@ -26,7 +26,7 @@ def relate(data: str, **options: Any) -> None:
     """Show which columns of DATA belong together, and how probably, by CrossCat.
 
     Columns of one view see the rows fall into the same groups; those of different views have
-    nothing to do with each other. Numbers, categories and gaps are taken as they are.
+    nothing to do with each other. Numbers, categories and missing values are taken as they are.
     """
     from .._data.write import table_csv, write_file
     from .picture import need_matplotlib

@@ -24,25 +24,16 @@ from .._report.plain import (
 )
 from .._report.summary import NOISE, ClusterSummary
 from .._report.text import candidates_view, clusters_view
+from ..edited_clustering import apply_edits
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
-from .data import Cells, Data
+from .data import Cells, MemoryTable, PreparedTable
+from .methods import METHODS
 from .mixture import posterior_of, posterior_picture, posterior_record
-from .out_of_core import FarData
+from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
-from .registry import SAMPLED
-
-FILES = (
-    "blocks.png",
-    "candidates.png",
-    "columns.csv",
-    "labels.csv",
-    "model.zip",
-    "path.png",
-    "posterior.png",
-    "run.json",
-)
+from .report import report_of_data
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -58,16 +49,22 @@ class Request:
     out: Path
     force: bool
     plot: bool
+    report: bool = False
+    n_bootstrap: int = 0
+    edits: dict[str, Any] | None = None
 
 
-def run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     """Cluster the data, report the result, and write it."""
     with _resuming(screen, estimator):
         _run(screen, data, estimator, request)
 
 
-def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request) -> None:
+def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
     labels = _fit(screen, data, estimator, request.method)
+    if request.edits is not None:
+        estimator = _edit(screen, data, estimator, request.edits)
+        labels = estimator.labels_
     with screen.step("summarize", "describing the clusters"):
         clusters = data.summarize(labels)
         agreement = data.agreement(labels)
@@ -80,15 +77,14 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
         screen.note(f"{request.method} has no rule for new rows: labels are saved, a model is not")
-    if request.plot and request.method in SAMPLED:
-        with screen.step("plot", "drawing the posterior"):
-            files["posterior.png"] = posterior_picture(estimator)
-    elif request.plot and hasattr(estimator, "candidates_"):
-        with screen.step("plot", "drawing the candidates"):
-            files["candidates.png"] = candidates_picture(estimator, data.matrix)
-    elif request.plot:
-        with screen.step("plot", "drawing the penalty path"):
-            files["path.png"] = path_picture(_path_of(estimator, data, request.seed))
+    if request.plot:
+        picture = METHODS[request.method].picture
+        with screen.step("plot", f"drawing the {picture}"):
+            files[f"{picture}.png"] = _PICTURES[picture](estimator, data, request.seed)
+    if request.report:
+        assert isinstance(data, MemoryTable), "tables out of core were refused"
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_data(estimator, data, labels, request)
     record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
     files["run.json"] = to_json(record).encode()
     write_directory(request.out, files, FILES, request.force)
@@ -98,7 +94,7 @@ def _run(screen: Screen, data: Data | FarData, estimator: Any, request: Request)
     screen.finish(record)
 
 
-def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> Any:
+def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> Any:
     n_rows, n_columns = data.shape
     extra: dict[str, Any] = {}
     if data.weight is not None:
@@ -120,6 +116,15 @@ def _fit(screen: Screen, data: Data | FarData, estimator: Any, method: str) -> A
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _edit(screen: Screen, data: PreparedTable, estimator: Any, edits: dict[str, Any]) -> Any:
+    """Return the fitted estimator with the user's edits."""
+    with screen.step("edit", "applying the edits"):
+        try:
+            return apply_edits(estimator, edits, data.given)
+        except ValueError as error:
+            raise InputError(f"--edits: {error}") from error
 
 
 @contextmanager
@@ -160,7 +165,9 @@ def result_of(
     for name in (*penalties, "objective_", "alpha_", "log_evidence_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
-    if data.groups is not None:
+    if hasattr(estimator, "edits_"):
+        result["edits"] = estimator.edits_["edits"]
+    elif data.groups is not None:
         pairs = zip(estimator.groups_, estimator.n_local_clusters_, strict=True)
         n_local = {str(name): int(n) for name, n in pairs}
         result["groups"] = {"column": data.roles.group, "n_local_clusters": n_local}
@@ -178,12 +185,20 @@ def result_of(
     result["clusters"] = [
         {
             **cluster._asdict(),
+            **_name_of(estimator, cluster.label),
             "typical": int(cells.rows[cluster.typical]) + 1,
             "typical_values": {name: cells.cell(cluster.typical, name) for name in used},
         }
         for cluster in clusters
     ]
     return result
+
+
+def _name_of(estimator: Any, label: int) -> dict[str, str]:
+    """Return the name that the user gave to a cluster, if any."""
+    names = getattr(estimator, "cluster_names_", [])
+    name = names[label] if 0 <= label < len(names) else ""
+    return {"name": name} if name else {}
 
 
 def show_result(
@@ -195,6 +210,8 @@ def show_result(
 ) -> None:
     """Print the number of clusters, its confidence, and the distinguishing features of each."""
     line = f"{counted(result['n_clusters'], 'cluster')}, found by {method}"
+    if "edits" in result:
+        line += f" and edited ({counted(len(result['edits']), 'edit')})"
     if "best_method" in result:
         line += f": {result['best_method']}"
     if "penalty" in result:
@@ -220,7 +237,8 @@ def show_result(
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))
-    screen.show("", clusters_view(clusters, cells.cell, cells.row_name))
+    names = {one["label"]: one["name"] for one in result["clusters"] if "name" in one}
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names))
     if agreement := result["agreement"]:
         screen.show(
             "",
@@ -230,16 +248,24 @@ def show_result(
         )
 
 
-def _path_of(estimator: Any, data: Data | FarData, seed: int) -> Any:
-    """Return the path that the fit used, or compute the path of the data if it used none."""
+def _draw_path(estimator: Any, data: PreparedTable, seed: int) -> bytes:
+    """Draw the path that the fit used, or that of the data if it used none."""
     if (path := getattr(estimator, "path_", None)) is not None:
-        return path
+        return path_picture(path)
     if not hasattr(estimator, "divergence"):
         raise InputError("--plot draws what the penalty was chosen from; leave out --penalty")
     from .._path.penalty import penalty_path
 
     settings = {"divergence": estimator.divergence, "random_state": seed}
-    return penalty_path(data.matrix, sample_weight=data.weight, **settings)
+    return path_picture(penalty_path(data.matrix, sample_weight=data.weight, **settings))
+
+
+# What --plot draws, by the picture of the method.
+_PICTURES = {
+    "candidates": lambda estimator, data, seed: candidates_picture(estimator, data.matrix),
+    "path": _draw_path,
+    "posterior": lambda estimator, data, seed: posterior_picture(estimator),
+}
 
 
 def run_record(

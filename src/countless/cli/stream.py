@@ -14,29 +14,28 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._data.sources import text_tables
 from .._data.table import Table, counted, listing
 from .._data.write import Content, check_free, label_lines, labels_header, write_directory
 from .._errors import InputError, shift_rows
 from .._files import InUseError, scratch_folder
+from .._formats import FORMATS
 from .._report.summary import ClusterSummary, Sums, describe
 from ..preprocess.plan import ColumnReport, block_weights
 from ..preprocess.prepare import CategoricalStep, Preparation
 from ..serialize.model_file import model_bytes
 from .console import Screen, to_json
-from .data import Cells, Data, cell_text, in_table_terms, prepare_data
-from .options import DataChoices
-from .run import FILES, Request, result_of, run_record, show_result
+from .data import Cells, MemoryTable, cell_text, in_table_terms, prepare_data
+from .options import FILES, DataChoices
+from .run import Request, result_of, run_record, show_result
 from .stdin import Feed
 
 PART = "labels.csv.part"
-METHOD_NEEDS = "partial_fit"
 
 
 class Seen:
     """Statistics of a stream from which its clusters are summarized."""
 
-    def __init__(self, first: Data) -> None:
+    def __init__(self, first: MemoryTable) -> None:
         self.preparation: Preparation = first.preparation
         self.columns: list[ColumnReport] = first.columns
         self.roles = first.roles
@@ -109,7 +108,7 @@ class Seen:
             "rows_used": self.n_used,
             "blocks": self.n_blocks,
             "features": len(self.preparation.features()),
-            "gaps": self.preparation.gaps,
+            "missing": self.preparation.missing,
             "columns": self.columns,
         }
 
@@ -118,16 +117,17 @@ def fit_stream(
     screen: Screen, choices: DataChoices, estimator: Any, request: Request, block_rows: int
 ) -> None:
     """Cluster rows from standard input until they end or a signal arrives; write the results."""
-    _check(choices, estimator, request)
+    _check(choices)
     as_text = choices.as_text()
     header = labels_header(choices.id or "row")
     with Feed() as feed, _labels_file(request.out, request.force, header) as labels:
         reading = choices.reading
-        style, format = reading.style, reading.format or "csv"
-        blocks = text_tables(feed, "standard input", format, style, block_rows, as_text)
+        style, format = reading.style, FORMATS[reading.format or "csv"]
+        reader = format.reader()
+        blocks = reader.text_tables(feed, "standard input", format, style, block_rows, as_text)
         with screen.step("read", f"waiting for the first {counted(block_rows, 'row')}"):
             at, table = next(blocks)
-        settings: dict[str, Any] = {"gaps": choices.gaps, "scale": choices.scale}
+        settings: dict[str, Any] = {"missing": choices.missing, "scale": choices.scale}
         divergence = getattr(estimator, "divergence", "sqeuclidean")
         shown = replace(table, source="standard input, the first block")
         roles = choices.roles(table)
@@ -157,21 +157,12 @@ def fit_stream(
         raise InputError(f"{refused}; the {seen.n_rows} rows before are in {request.out}/")
 
 
-def _check(choices: DataChoices, estimator: Any, request: Request) -> None:
-    """Reject what a stream does not support, before anything is read."""
+def _check(choices: DataChoices) -> None:
+    """Reject a source that is no stream of text."""
     if choices.reading.source != "-":
         raise InputError("--stream reads standard input: countless fit - --stream < FILE")
     if choices.reading.format not in (None, "csv", "tsv"):
         raise InputError("--stream reads CSV or TSV")
-    if not hasattr(estimator, METHOD_NEEDS):
-        raise InputError(f"{request.method} takes no stream; --stream works with dp-means")
-    for option, given in (
-        ("--compare", choices.compare),
-        ("--group", choices.group),
-        ("--plot", request.plot),
-    ):
-        if given:
-            raise InputError(f"{option} needs all rows at once; leave it out of a stream")
 
 
 def _take_in(

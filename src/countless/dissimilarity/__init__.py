@@ -1,6 +1,6 @@
 """Dissimilarities of rows: numeric, categorical, or mixed tables with missing values."""
 
-from countless.dissimilarity.cells import code_ordinal
+from countless._data.cells import code_ordinal
 from countless.dissimilarity.convert import to_dissimilarity, to_similarity
 from countless.dissimilarity.pairs import METRICS, dissimilarities
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from countless._data.cells import CATEGORICAL, NUMERIC, levels_of, numbers_of, read_columns
 from countless._memory import state_memory
 from countless._threads import open_threads, steps
-from countless.dissimilarity.cells import CATEGORICAL, NUMERIC, levels_of, numbers_of, read_columns
 from countless.kernels.dissimilarity import ABSOLUTE, SQUARED, UNEQUAL, compare_rows
 
 # Rows of a tile: a row of differences fits the L1 cache.
@@ -161,12 +161,12 @@ class Measure:
             what, size = f"the dissimilarities of n={n:,} rows", n * n * self.dtype.itemsize
             state_memory(what, size, "give float32 or fewer rows")
         out = np.empty((n, n), dtype=self.dtype)
-        columns, gappy = self._columns
+        columns, incomplete = self._columns
 
         def fill(rows, others):
             here, there = slice(*rows), slice(*others)
             tile = out[here, there]
-            self._compare(self.values[here], columns[:, there], gappy, tile)
+            self._compare(self.values[here], columns[:, there], incomplete, tile)
             if rows == others:
                 np.fill_diagonal(tile, 0.0)
             else:
@@ -183,11 +183,11 @@ class Measure:
     ) -> np.ndarray:
         """Return dissimilarities of encoded rows from others; errors count from ``first_row``."""
         out = np.empty((len(A), len(B)), dtype=self.dtype)
-        columns, gappy = self._by_column(B)
+        columns, incomplete = self._by_column(B)
 
         def fill(rows, others):
             here, there = slice(*rows), slice(*others)
-            self._compare(A[here], columns[:, there], gappy, out[here, there])
+            self._compare(A[here], columns[:, there], incomplete, out[here, there])
 
         places = [(a, b) for a in steps(len(A), TILE) for b in steps(len(B), TILE)]
         with open_threads(n_jobs) as each:
@@ -202,9 +202,9 @@ class Measure:
     def _by_column(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(values.T), np.isnan(values).any(axis=0)
 
-    def _compare(self, here, there, gappy, out) -> None:
+    def _compare(self, here, there, incomplete, out) -> None:
         there = np.ascontiguousarray(there)
-        compare_rows(here, there, self._kinds, self.weights, gappy, self._averaged, out)
+        compare_rows(here, there, self._kinds, self.weights, incomplete, self._averaged, out)
         if self.metric == "euclidean":
             np.sqrt(out, out=out)
         elif self.metric == "correlation":

@@ -14,13 +14,13 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.rows import divergence
-from countless.kernels.statistics import gather
+from countless.kernels.statistics import center_rows
 
 LEAST, MOST = 2.0**-120, 2.0**126
 
 # Assignment states of a row: within the penalty of its center; beyond the penalty of all centers;
 # not compared yet; beyond the penalty of all centers but one of a cluster opened in this pass.
-SETTLED, FAR, UNSETTLED, REACHED = 0, 1, 2, 3
+DECIDED, FAR, UNDECIDED, REACHED = 0, 1, 2, 3
 
 
 class Product(NamedTuple):
@@ -36,59 +36,59 @@ class Product(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def above(value):
+def round_up(value):
     """Round a distance up to float32."""
     return np.float32(value * (1.0 + 2.0**-22) + LEAST)
 
 
 @njit(nogil=True, cache=True)
-def below(value):
+def round_down(value):
     """Round a distance down to float32, and negative values to 0."""
     return np.float32(max(0.0, min(value, MOST) * (1.0 - 2.0**-22) - LEAST))
 
 
 @njit(nogil=True, cache=True)
 def filter_rows(
-    rows, weight, centers, drift, others, neighbours, gaps, slip, slack, local, penalty,
-    labels, upper, lower, verdict,
+    rows, weight, centers, drift, others, neighbours, gaps, approached, slack, local, penalty,
+    labels, upper, lower, status,
 ):  # fmt: skip
     """Decide the rows of a block by their bounds or by comparison with nearby centers.
 
     Center ``c`` moved by ``drift[c]``, and no other by more than ``others[c]``. ``gaps[c, t]`` is
     (a lower bound on) the distance from center ``c`` to its ``t``-th nearest center ``neighbours[c,
     t]`` when these were listed, and no two have approached each other since by more than
-    ``slip[c]``; the last column covers every center that is not listed. With ``local`` only listed
-    centers are compared and bounded, and the bounds do not cover those listed as ``~c``. A listed
-    center is compared unless the bounds make its squared distance ``slack`` times that of the
-    nearest: comparing more centers than necessary tightens the bounds.
+    ``approached[c]``; the last column covers every center that is not listed. With ``local`` only
+    listed centers are compared and bounded, and the bounds do not cover those listed as ``~c``. A
+    listed center is compared unless the bounds make its squared distance ``slack`` times that of
+    the nearest: comparing more centers than necessary tightens the bounds.
 
     Returns the number of divergences computed, here and for rows that must be compared with all
-    centers and have no label. labels, upper, lower, verdict are # OUT.
+    centers and have no label. labels, upper, lower, status are # OUT.
     """
     listed = neighbours.shape[1]
     computed = 0
     for i in range(labels.shape[0]):
         own = labels[i]
-        reach = upper[i] + drift[own]
-        clear = max(0.0, lower[i] - others[own])
+        upper_bound = upper[i] + drift[own]
+        lower_bound = max(0.0, lower[i] - others[own])
         if not local:
-            clear = max(clear, gaps[own, 0] - reach)
-        if reach < clear and weight[i] * reach * reach <= penalty:
-            upper[i] = above(reach)
-            lower[i] = below(clear)
-            verdict[i] = SETTLED
+            lower_bound = max(lower_bound, gaps[own, 0] - upper_bound)
+        if upper_bound < lower_bound and weight[i] * upper_bound * upper_bound <= penalty:
+            upper[i] = round_up(upper_bound)
+            lower[i] = round_down(lower_bound)
+            status[i] = DECIDED
             continue
         value = divergence(rows, i, centers, own)
         computed += 1
-        reach = np.sqrt(value)
+        upper_bound = np.sqrt(value)
         if not local:
-            clear = max(clear, gaps[own, 0] - reach)
-        if not reach < clear:
+            lower_bound = max(lower_bound, gaps[own, 0] - upper_bound)
+        if not upper_bound < lower_bound:
             # Every center nearer than the row's own is within twice the row's distance of its own.
-            radius = 2.0 * reach
+            radius = 2.0 * upper_bound
             if not (local or radius < gaps[own, listed]):
                 labels[i] = -1
-                verdict[i] = UNSETTLED
+                status[i] = UNDECIDED
                 computed += drift.shape[0]
                 continue
             best = own
@@ -111,17 +111,17 @@ def filter_rows(
                 elif other < runner_up:
                     runner_up = other
                 t += 1
-            clear = np.sqrt(runner_up)
+            lower_bound = np.sqrt(runner_up)
             if t < listed or not local:
-                clear = min(clear, gaps[own, t] - slip[own] - reach)
+                lower_bound = min(lower_bound, gaps[own, t] - approached[own] - upper_bound)
             if local and best != own:
-                clear = 0.0  # no bounds are known for the centers around this one
+                lower_bound = 0.0  # no bounds are known for the centers around this one
             labels[i] = best
             value = best_value
-            reach = np.sqrt(value)
-        upper[i] = above(reach)
-        lower[i] = below(clear)
-        verdict[i] = FAR if weight[i] * value > penalty else SETTLED
+            upper_bound = np.sqrt(value)
+        upper[i] = round_up(upper_bound)
+        lower[i] = round_down(lower_bound)
+        status[i] = FAR if weight[i] * value > penalty else DECIDED
     return computed
 
 
@@ -136,7 +136,7 @@ def _least(scores, stop):
 @njit(nogil=True, cache=True)
 def pick_nearest(
     rows, ids, weight, centers, scores, norm, error, unit, first, limit, penalty,
-    labels, upper, lower, verdict,
+    labels, upper, lower, status,
 ):  # fmt: skip
     """Assign each row to its nearest center from a table of scores; decide near ties exactly.
 
@@ -145,7 +145,7 @@ def pick_nearest(
     ``limit[i]`` (if there are limits), but its lower bound covers all. A row that has a label
     already (``labels >= 0``) keeps it unless a column is strictly nearer.
 
-    scores (overwritten), labels, upper, lower, verdict are # OUT.
+    scores (overwritten), labels, upper, lower, status are # OUT.
     """
     for r in range(ids.shape[0]):
         i = ids[r]
@@ -187,32 +187,32 @@ def pick_nearest(
                             runner_up = min(runner_up, value)
         runner_up = min(runner_up, max(0.0, unit * (floor + _least(row, row.shape[0]))))
         labels[i] = best
-        upper[i] = above(np.sqrt(best_value))
-        lower[i] = below(np.sqrt(runner_up))
-        verdict[i] = FAR if weight[i] * best_value > penalty else SETTLED
+        upper[i] = round_up(np.sqrt(best_value))
+        lower[i] = round_down(np.sqrt(runner_up))
+        status[i] = FAR if weight[i] * best_value > penalty else DECIDED
 
 
 @njit(nogil=True, cache=True)
 def compare_rows(
-    rows, weight, centers, product, first, limit, penalty, labels, upper, lower, verdict
+    rows, weight, centers, product, first, limit, penalty, labels, upper, lower, status
 ):
     """Compare the undecided rows of a block with centers, tile by tile, by `pick_nearest`.
 
-    labels, upper, lower, verdict are # OUT.
+    labels, upper, lower, status are # OUT.
     """
     n_features, k = product.right.shape
-    size = min(product.tile_rows, verdict.shape[0])
+    size = min(product.tile_rows, status.shape[0])
     values = np.empty((size, n_features), dtype=np.float32)
     scores = np.empty((size, k), dtype=np.float32)
     ids = np.empty(size, dtype=np.int64)
     norm, error = np.empty(size), np.empty(size)
-    n, last = 0, verdict.shape[0] - 1
+    n, last = 0, status.shape[0] - 1
     for i in range(last + 1):
-        if verdict[i] == UNSETTLED:
+        if status[i] == UNDECIDED:
             ids[n] = i
             n += 1
         if n == size or (i == last and n > 0):
-            gather(rows.values, ids[:n], product.origin, 1.0 / product.unit, values, norm)
+            center_rows(rows.values, ids[:n], product.origin, 1.0 / product.unit, values, norm)
             np.dot(values[:n], product.right, scores[:n])
             for r in range(n):
                 error[r] = product.error[0] + product.error[1] * np.sqrt(norm[r])
@@ -221,7 +221,7 @@ def compare_rows(
                     scores[r, c] = product.offset[c] - scores[r, c]
             pick_nearest(
                 rows, ids[:n], weight, centers, scores[:n], norm, error, product.unit**2,
-                first, limit, penalty, labels, upper, lower, verdict,
+                first, limit, penalty, labels, upper, lower, status,
             )  # fmt: skip
             n = 0
 
@@ -248,13 +248,13 @@ def open_clusters(rows, ids, weight, centers, penalty, opened):
 
 
 @njit(nogil=True, cache=True)
-def reach_far(rows, weight, centers, n_centers, penalty, verdict):
-    """Mark far rows that are within the penalty of one of the centers. verdict is # OUT."""
-    for i in range(verdict.shape[0]):
+def mark_reached(rows, weight, centers, n_centers, penalty, status):
+    """Mark far rows that are within the penalty of one of the centers. status is # OUT."""
+    for i in range(status.shape[0]):
         c = 0
-        while verdict[i] == FAR and c < n_centers:
+        while status[i] == FAR and c < n_centers:
             if weight[i] * divergence(rows, i, centers, c) <= penalty:
-                verdict[i] = REACHED
+                status[i] = REACHED
             c += 1
 
 

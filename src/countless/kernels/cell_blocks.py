@@ -164,7 +164,7 @@ def _add_large_counts(cells, first, n_tabled, values, own, n_clusters, n_rows, o
 
 
 @njit(nogil=True, cache=True)
-def find_block(
+def fill_block(
     blocks,  # IN and OUT
     n_clusters,  # IN
     rows,  # IN (n_rows, n_columns)
@@ -208,7 +208,7 @@ def find_block(
 
 
 @njit(nogil=True, cache=True)
-def find_again(
+def recompute_row(
     blocks,  # IN and OUT
     n_clusters,  # IN
     rows,  # IN (n_rows, n_columns)
@@ -218,11 +218,11 @@ def find_again(
     found,  # workspace, (capacity,)
 ):
     """Recompute the invalidated log densities of a row."""
-    out, n_lost = blocks.density[:, t], 0
+    out, n_invalid = blocks.density[:, t], 0
     for c in range(n_clusters):
-        n_lost += math.isnan(out[c])
-    if 2 * n_lost > n_clusters:
-        predict(blocks.cells, 0, n_clusters, rows, i, own, found)
+        n_invalid += math.isnan(out[c])
+    if 2 * n_invalid > n_clusters:
+        predict(blocks.cells, np.int64(0), n_clusters, rows, i, own, found)
         out[:n_clusters] = found[:n_clusters]
         return
     for c in range(n_clusters):
@@ -232,7 +232,7 @@ def find_again(
 
 
 @njit(nogil=True, cache=True)
-def lose(
+def invalidate(
     blocks,  # IN and OUT
     c,  # IN
     t,  # IN
@@ -243,7 +243,7 @@ def lose(
 
 
 @njit(nogil=True, cache=True)
-def follow(
+def apply_moves(
     blocks,  # IN and OUT
     rows,  # IN (n_rows, n_columns)
     begin,  # IN, the first row of the block

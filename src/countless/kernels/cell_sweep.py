@@ -12,13 +12,19 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.arrays import borrowed
-from countless.kernels.cell_blocks import BLOCK_ROWS, find_again, find_block, follow, lose
-from countless.kernels.gibbs import draw_slot, look_at
+from countless.kernels.cell_blocks import (
+    BLOCK_ROWS,
+    apply_moves,
+    fill_block,
+    invalidate,
+    recompute_row,
+)
+from countless.kernels.gibbs import count_slots, draw_slot
 from countless.kernels.models_cells import add_cells, remove_cells
 
 # With lagging clusters a block has at most one in this many of the rows since one opened.
 _LAGGING = 16
-_STAYS, _LOST = -1, -2
+_STAYS, _INVALID = -1, -2
 
 
 @njit(nogil=True, cache=True)
@@ -50,17 +56,17 @@ def _draw_rows(
         alone = own >= 0 and sizes[own] == 1
         opened = own if alone else empty
         reach = max(n_slots, opened + 1) if may_open else n_slots
-        n_lost = 0
+        n_invalid = 0
         for c in range(reach):
             weights[c] = density[c, i - begin]
-            n_lost += math.isnan(weights[c])
-        if n_lost > 0:
-            return i, own, _LOST, log_chosen
+            n_invalid += math.isnan(weights[c])
+        if n_invalid > 0:
+            return i, own, _INVALID, log_chosen
         forced = target[i] if target.shape[0] > 0 else -1
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
-        asked = lags or own < 0 or not may_open
+        needs_total = lags or own < 0 or not may_open
         new, log_total, _ = draw_slot(
-            weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
+            weights, reach, sizes, own, opened, join, log_opening, forced, needs_total, random, sums
         )
         log_chosen += weights[new] - log_total
         i += 1
@@ -100,34 +106,34 @@ def sweep_cells(
         opening.shape[0] > 0,
     )
     weights, sums = np.empty(capacity), np.empty(capacity)
-    slots, log_chosen, since = look_at(sizes), 0.0, i
+    slots, log_chosen, since = count_slots(sizes), 0.0, i
     while i < rows.shape[0] and (slots[2] < capacity or not may_open):
         begin, n_rows = i, min(BLOCK_ROWS, rows.shape[0] - i)
         if lags:
-            n_informed = rows.shape[0] if labels[i] >= 0 else i - since
-            n_rows = min(n_rows, max(1, n_informed // _LAGGING))
+            n_allocated = rows.shape[0] if labels[i] >= 0 else i - since
+            n_rows = min(n_rows, max(1, n_allocated // _LAGGING))
         end = begin + n_rows
         reach = min(max(slots[0], slots[2] + 1), capacity)
-        find_block(blocks, reach, rows, begin, n_rows, labels, not lags or labels[i] >= 0)
+        fill_block(blocks, reach, rows, begin, n_rows, labels, not lags or labels[i] >= 0)
         while i < end and (slots[2] < capacity or not may_open):
             state = (i, begin, end, lags, slots, sizes, labels)
             i, own, new, chosen = _draw_rows(
                 density, *state, target, join, opening, random, weights, sums
             )
             log_chosen += chosen
-            if new == _LOST:
+            if new == _INVALID:
                 reach = min(max(slots[0], slots[2] + 1), capacity)
-                find_again(blocks, reach, rows, i, i - begin, own, weights)
+                recompute_row(blocks, reach, rows, i, i - begin, own, weights)
             elif new != _STAYS:
-                slots = look_at(sizes)
+                slots = count_slots(sizes)
                 if lags:
                     since = end = i
                 else:
                     add_cells(cells, new, rows, i - 1)
-                    lose(blocks, new, i - begin)
+                    invalidate(blocks, new, i - begin)
                     if own >= 0:
                         remove_cells(cells, own, rows, i - 1)
-                        lose(blocks, own, i - begin)
+                        invalidate(blocks, own, i - begin)
         if lags:
-            follow(blocks, rows, begin, i, labels)
+            apply_moves(blocks, rows, begin, i, labels)
     return i, log_chosen

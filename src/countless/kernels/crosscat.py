@@ -5,6 +5,7 @@ statistics of one column under one partition fill that column's range.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,6 +22,16 @@ from countless.kernels.models_cells_marginals import (
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _FEW_ROWS = 256
+
+
+class HyperTable(NamedTuple):
+    """Hyperparameters of all columns and their priors; see `countless.models.hyper`."""
+
+    value: np.ndarray  # (n_hyper,)
+    center: np.ndarray  # (n_hyper,)
+    spread: np.ndarray  # (n_hyper,)
+    inverse_gamma: np.ndarray  # (n_hyper, 2)
+    low: np.ndarray  # (n_hyper,), lower bounds
 
 
 @njit(nogil=True, cache=True)

@@ -16,7 +16,7 @@ NEGLIGIBLE = -40.0
 
 
 @njit(nogil=True, cache=True)
-def look_at(sizes):
+def count_slots(sizes):
     """Return the number of slots in use, the number of clusters, and the lowest empty slot."""
     n_slots, n_clusters, empty = 0, 0, sizes.shape[0]
     for c in range(sizes.shape[0] - 1, -1, -1):
@@ -38,7 +38,7 @@ def draw_slot(
     join,  # IN (n,) log prior weights of joining a cluster, by its size
     opening,  # IN, the log prior weight of a new cluster
     forced,  # IN, forced slot; negative: the slot is sampled
-    asked,  # IN, whether the normalizing sum is needed
+    needs_total,  # IN, whether the normalizing sum is needed
     random,  # IN, a numpy Generator
     sums,  # workspace, (capacity,)
 ):
@@ -59,7 +59,7 @@ def draw_slot(
     if odds <= NEGLIGIBLE:
         return likeliest if forced < 0 else forced, highest, odds
     mark = random.random() if forced < 0 else math.inf
-    if not asked and mark * (1.0 + (reach - 1) * math.exp(odds)) < 1.0:
+    if not needs_total and mark * (1.0 + (reach - 1) * math.exp(odds)) < 1.0:
         return likeliest, math.nan, odds
     total = 1.0
     for c in range(reach):
@@ -75,7 +75,7 @@ def draw_slot(
             new = 0
             while sums[new] <= mark and sums[new] < total:
                 new += 1
-    return new, highest + math.log(total) if asked else math.nan, odds
+    return new, highest + math.log(total) if needs_total else math.nan, odds
 
 
 @njit(nogil=True, cache=True)
@@ -101,11 +101,11 @@ def sweep(
     capacity = sizes.shape[0]
     may_open = opening.shape[0] > 0
     weights, sums = np.empty(capacity), np.empty(capacity)
-    n_slots, n_clusters, empty = look_at(sizes)
-    log_chosen, log_foretold = 0.0, 0.0
+    n_slots, n_clusters, empty = count_slots(sizes)
+    log_chosen, log_predicted = 0.0, 0.0
     for visit in range(begin, order.shape[0]):
         if may_open and empty == capacity:
-            return visit, log_chosen, log_foretold
+            return visit, log_chosen, log_predicted
         i = order[visit]
         own = labels[i]
         # A singleton reopens its own cluster or joins another one.
@@ -118,15 +118,15 @@ def sweep(
             weights[own] = log_predictive_without(clusters, np.int64(own), rows, i)
         log_opening = opening[n_clusters - alone] if may_open else -math.inf
         forced = target[i] if target.shape[0] > 0 else -1
-        asked = own < 0 or not may_open
+        needs_total = own < 0 or not may_open
         new, log_total, log_odds = draw_slot(
-            weights, reach, sizes, own, opened, join, log_opening, forced, asked, random, sums
+            weights, reach, sizes, own, opened, join, log_opening, forced, needs_total, random, sums
         )
         if odds.shape[0] > 0:
             odds[i] = log_odds
         log_chosen += weights[new] - log_total
         if own < 0:
-            log_foretold += log_total
+            log_predicted += log_total
         if new == own:
             continue
         if own >= 0:
@@ -145,7 +145,7 @@ def sweep(
             n_slots -= 1
         while empty < capacity and sizes[empty] > 0:
             empty += 1
-    return order.shape[0], log_chosen, log_foretold
+    return order.shape[0], log_chosen, log_predicted
 
 
 @njit(nogil=True, cache=True)

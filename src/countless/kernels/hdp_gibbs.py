@@ -171,10 +171,10 @@ def move_local_clusters(
         if sizes[empty] > 0:
             return visit
         j, home = visits[visit, 0], labels[visits[visit, 1]]
-        clear(work, 0)
+        clear(work, np.int64(0))
         for i in members[starts[j] : starts[j + 1]]:
             if labels[i] == home:
-                add_row(work, 0, rows, i)
+                add_row(work, np.int64(0), rows, i)
         statistics[capacity] = work.statistics[0]
         n_moved, counts[j, home] = counts[j, home], 0
         sizes[home] -= n_moved
@@ -231,8 +231,9 @@ def move_local_clusters(
 
 @njit(nogil=True, cache=True)
 def _log_marginal_of(work, statistics):
-    set_statistics(work, 0, statistics)
-    return log_marginal(work, 0)
+    only = np.int64(0)
+    set_statistics(work, only, statistics)
+    return log_marginal(work, only)
 
 
 @njit(nogil=True, cache=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from countless.kernels.arrays import borrowed
-from countless.kernels.gibbs import look_at
+from countless.kernels.gibbs import count_slots
 from countless.kernels.models import (
     add_row,
     log_marginals_together,
@@ -39,7 +39,7 @@ def hard_sweep(
     capacity = sizes.shape[0]
     may_open = opening.shape[0] > 0
     weights = np.empty(capacity)
-    n_slots, n_clusters, empty = look_at(sizes)
+    n_slots, n_clusters, empty = count_slots(sizes)
     gain, n_moved = 0.0, 0
     for visit in range(begin, order.shape[0]):
         if may_open and empty == capacity:

@@ -4,6 +4,9 @@ The clusters of a model are a named tuple of arrays with a fixed capacity. Its f
 ``statistics`` (capacity, width), has the additive sufficient statistics; ``refresh`` derives all
 other fields from it. The functions below are dispatched on the type of the named tuple when numba
 compiles the caller. ``rows`` is a C-ordered array of floats, as ``BoundModel.rows`` makes it.
+
+numba compiles a function once more where an argument is a literal. So kernels pass indices that are
+constants as ``np.int64(0)``, which is like any other index.
 """
 
 import numpy as np
@@ -74,7 +77,7 @@ def log_marginals_together(clusters, tables, statistics, x, others, n_others, ou
     raise NotImplementedError("compiled code only")
 
 
-def implement(clusters_type, **answers):
+def implement(clusters_type, **implementations):
     """Register the compiled functions that implement the interface for this named tuple.
 
     ``refresh``, ``add_row``, ``remove_row``, ``log_predictive``, ``log_predictive_without`` and
@@ -82,29 +85,29 @@ def implement(clusters_type, **answers):
     ``log_marginals_together`` are derived from the others by default.
     """
     for name in _OPTIONAL:
-        answers.setdefault(name, None)
-    missing = _QUESTIONS.keys() ^ answers.keys()
+        implementations.setdefault(name, None)
+    missing = _INTERFACE.keys() ^ implementations.keys()
     if missing:
         raise TypeError(
             f"{clusters_type.__name__}: missing or unknown {', '.join(sorted(missing))}"
         )
-    for name, answer in answers.items():
-        question = _QUESTIONS[name]
+    for name, implementation in implementations.items():
+        function = _INTERFACE[name]
         if name in ("refresh", "log_marginal"):
-            _register_for_cluster(question, clusters_type, answer)
+            _register_for_cluster(function, clusters_type, implementation)
         elif name == "log_predictive_row":
-            _register_for_clusters(question, clusters_type, answer)
+            _register_for_clusters(function, clusters_type, implementation)
         elif name == "fill_tables":
-            _register_for_tables(question, clusters_type, answer)
+            _register_for_tables(function, clusters_type, implementation)
         elif name == "log_marginals_together":
-            _register_for_pairs(question, clusters_type, answer)
+            _register_for_pairs(function, clusters_type, implementation)
         else:
-            _register_for_row(question, clusters_type, answer)
+            _register_for_row(function, clusters_type, implementation)
 
 
-_QUESTIONS = {
-    question.__name__: question
-    for question in (
+_INTERFACE = {
+    function.__name__: function
+    for function in (
         refresh,
         add_row,
         remove_row,
@@ -123,36 +126,36 @@ def _is(clusters, clusters_type):
     return getattr(clusters, "instance_class", None) is clusters_type
 
 
-def _named(answer, question, clusters_type):
+def _named(implementation, function, clusters_type):
     # Compiled code is cached under this name, so that it must be unique.
-    answer.__qualname__ = f"{question.__name__}_of_{clusters_type.__qualname__}"
-    return answer
+    implementation.__qualname__ = f"{function.__name__}_of_{clusters_type.__qualname__}"
+    return implementation
 
 
 # numba reads the names of arguments, so that each signature needs a separate function.
-def _register_for_cluster(question, clusters_type, answer):
+def _register_for_cluster(function, clusters_type, implementation):
     def forward(clusters, c):
-        return answer(borrowed(clusters), c)
+        return implementation(borrowed(clusters), c)
 
-    @overload(question, inline="always")
+    @overload(function, inline="always")
     def choose(clusters, c):
         if _is(clusters, clusters_type):
-            return _named(forward, question, clusters_type)
+            return _named(forward, function, clusters_type)
 
 
-def _register_for_row(question, clusters_type, answer):
+def _register_for_row(function, clusters_type, implementation):
     def forward(clusters, c, rows, i):
-        return answer(borrowed(clusters), c, rows, i)
+        return implementation(borrowed(clusters), c, rows, i)
 
-    @overload(question, inline="always")
+    @overload(function, inline="always")
     def choose(clusters, c, rows, i):
         if _is(clusters, clusters_type):
-            return _named(forward, question, clusters_type)
+            return _named(forward, function, clusters_type)
 
 
-def _register_for_clusters(question, clusters_type, answer):
+def _register_for_clusters(function, clusters_type, implementation):
     def forward(clusters, n_clusters, rows, i, own, out):
-        answer(borrowed(clusters), n_clusters, rows, i, own, out)
+        implementation(borrowed(clusters), n_clusters, rows, i, own, out)
 
     def one_by_one(clusters, n_clusters, rows, i, own, out):
         for c in range(n_clusters):
@@ -160,39 +163,43 @@ def _register_for_clusters(question, clusters_type, answer):
         if own >= 0:
             out[own] = log_predictive_without(clusters, own, rows, i)
 
-    @overload(question, inline="always")
+    @overload(function, inline="always")
     def choose(clusters, n_clusters, rows, i, own, out):
         if _is(clusters, clusters_type):
-            return _named(one_by_one if answer is None else forward, question, clusters_type)
+            return _named(
+                one_by_one if implementation is None else forward, function, clusters_type
+            )
 
 
-def _register_for_tables(question, clusters_type, answer):
+def _register_for_tables(function, clusters_type, implementation):
     def forward(clusters, tables):
-        answer(clusters, tables)
+        implementation(clusters, tables)
 
     def nothing(clusters, tables):
         pass
 
-    @overload(question, inline="always")
+    @overload(function, inline="always")
     def choose(clusters, tables):
         if _is(clusters, clusters_type):
-            return _named(nothing if answer is None else forward, question, clusters_type)
+            return _named(forward if implementation else nothing, function, clusters_type)
 
 
-def _register_for_pairs(question, clusters_type, answer):
+def _register_for_pairs(function, clusters_type, implementation):
     def forward(clusters, tables, statistics, x, others, n_others, out):
-        answer(clusters, tables, statistics, x, others, n_others, out)
+        implementation(clusters, tables, statistics, x, others, n_others, out)
 
     def one_by_one(clusters, tables, statistics, x, others, n_others, out):
         for m in range(n_others):
             clusters.statistics[0] = statistics[x] + statistics[others[m]]
-            refresh(clusters, 0)
-            out[m] = log_marginal(clusters, 0)
+            refresh(clusters, np.int64(0))
+            out[m] = log_marginal(clusters, np.int64(0))
 
-    @overload(question, inline="always")
+    @overload(function, inline="always")
     def choose(clusters, tables, statistics, x, others, n_others, out):
         if _is(clusters, clusters_type):
-            return _named(one_by_one if answer is None else forward, question, clusters_type)
+            return _named(
+                one_by_one if implementation is None else forward, function, clusters_type
+            )
 
 
 @njit(nogil=True, cache=True)
@@ -238,8 +245,8 @@ def log_marginals(
     """Compute the log marginal likelihood of each set of statistics."""
     clusters = borrowed(clusters)
     for m in range(statistics.shape[0]):
-        set_statistics(clusters, 0, statistics[m])
-        out[m] = log_marginal(clusters, 0)
+        set_statistics(clusters, np.int64(0), statistics[m])
+        out[m] = log_marginal(clusters, np.int64(0))
 
 
 @njit(nogil=True, cache=True)
@@ -283,7 +290,7 @@ def log_predictives(
 ):
     """Compute the log predictive density of each row given each of the first clusters."""
     for i in range(rows.shape[0]):
-        log_predictive_row(clusters, out.shape[1], rows, i, -1, out[i])
+        log_predictive_row(clusters, out.shape[1], rows, i, np.int64(-1), out[i])
 
 
 @njit(nogil=True, cache=True)

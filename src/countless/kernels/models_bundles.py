@@ -142,7 +142,7 @@ def _log_predictive_without(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True)
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    _predict(clusters, 0, n_clusters, rows, i, 1.0, out)
+    _predict(clusters, np.int64(0), n_clusters, rows, i, 1.0, out)
     if own >= 0:
         out[own] = _log_predictive_without(clusters, own, rows, i)
 

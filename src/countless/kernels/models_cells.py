@@ -320,7 +320,7 @@ def predict(clusters, begin, end, rows, i, own, out):
 @njit(nogil=True, cache=True)
 def _log_predictive(clusters, c, rows, i):
     density = np.empty(1)
-    predict(clusters, c, c + 1, rows, i, -1, density)
+    predict(clusters, c, c + 1, rows, i, np.int64(-1), density)
     return density[0]
 
 
@@ -333,7 +333,7 @@ def _log_predictive_without(clusters, c, rows, i):
 
 @njit(nogil=True, cache=True, inline="always")
 def _log_predictive_row(clusters, n_clusters, rows, i, own, out):
-    predict(clusters, 0, n_clusters, rows, i, own, out)
+    predict(clusters, np.int64(0), n_clusters, rows, i, own, out)
 
 
 @njit(nogil=True, cache=True)

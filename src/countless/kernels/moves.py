@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from countless.kernels.assign import above
+from countless.kernels.assign import round_up
 from countless.kernels.rows import add_row, divergence, project
 
 
@@ -43,7 +43,7 @@ def spread_of_clusters(rows, row_weight, centers, labels, start, upper, farthest
     for i in range(labels.shape[0]):
         c = labels[i]
         value = divergence(rows, i, centers, c)
-        upper[i] = above(np.sqrt(value))
+        upper[i] = round_up(np.sqrt(value))
         if row_weight[i] > 0.0:
             cost[c] += row_weight[i] * value
             if farthest[c] < 0 or value > reach[c]:

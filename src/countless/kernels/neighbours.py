@@ -10,10 +10,10 @@ TILE_ROWS, TILE_COLUMNS = 32, 128
 
 
 @njit(nogil=True, cache=True)
-def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, neighbours, gaps):
+def list_nearest(seen, square, error, unit, start, stop, known, parent, neighbours, gaps):
     """List the nearest centers of each from ``start`` to ``stop``, with distances rounded down.
 
-    ``seen @ seen.T * factor`` plus squares are squared distances, up to the error, in a unit.
+    Distances of the rows of ``seen`` are in a unit, and their squares are exact up to the error.
     Centers that are not ``known`` are marked, if there are parents.
 
     neighbours, gaps are # OUT.
@@ -30,7 +30,7 @@ def list_nearest(seen, square, factor, error, unit, start, stop, known, parent, 
             others = seen[first : first + TILE_COLUMNS]
             scores = capacity[: n * others.shape[0]].reshape(n, others.shape[0])
             np.dot(seen[at : at + n], others.T, scores)
-            scores *= factor
+            scores *= -2
             pick_neighbours(scores, square, at, first, nearest[:n], found)
         if parent.shape[0] > 0:
             mark_fresh(nearest[:n], known[at : at + n], parent)

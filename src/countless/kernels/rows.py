@@ -44,13 +44,6 @@ class Points(NamedTuple):
     values: np.ndarray  # (n_clusters, n_features) float64
 
 
-class Seen(NamedTuple):
-    """Centers relative to the origin, in half the memory: rounded to float32."""
-
-    values: np.ndarray  # (n_clusters, n_features) float32
-    origin: np.ndarray  # (n_features,) float64
-
-
 class Linear(NamedTuple):
     """Centers in linear form: ``cost(x) + offset - <x, slope>``."""
 
@@ -73,15 +66,6 @@ def _squared_distance(row, center):
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _seen_squared_distance(row, origin, center):
-    total = 0.0
-    for j in range(row.shape[0]):
-        difference = row[j] - origin[j] - center[j]
-        total += difference * difference
-    return total
-
-
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
 def _dense_dot(row, slope):
     total = 0.0
     for j in range(row.shape[0]):
@@ -90,7 +74,7 @@ def _dense_dot(row, slope):
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _seen_dot(row, origin, direction):
+def _centered_dot(row, origin, direction):
     total = 0.0
     for j in range(row.shape[0]):
         total += (row[j] - origin[j]) * direction[j]
@@ -101,10 +85,6 @@ def _seen_dot(row, origin, direction):
 def _divergence(rows, i, centers, c):
     if rows.instance_class is Dense and centers.instance_class is Points:
         return lambda rows, i, centers, c: _squared_distance(rows.values[i], centers.values[c])
-    if rows.instance_class is Dense and centers.instance_class is Seen:
-        return lambda rows, i, centers, c: _seen_squared_distance(
-            rows.values[i], centers.origin, centers.values[c]
-        )
     if rows.instance_class is Dense:
         return lambda rows, i, centers, c: max(
             0.0, rows.cost[i] + centers.offset[c] - _dense_dot(rows.values[i], centers.slope[c])
@@ -151,7 +131,7 @@ def project(rows, i, origin, directions, s):
 @overload(project)
 def _project(rows, i, origin, directions, s):
     if rows.instance_class is Dense:
-        return lambda rows, i, origin, directions, s: _seen_dot(
+        return lambda rows, i, origin, directions, s: _centered_dot(
             rows.values[i], origin, directions[s]
         )
 

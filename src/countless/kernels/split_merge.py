@@ -19,7 +19,7 @@ LAUNCH_SCANS = 2
 LOG_SLACK = 1.0
 # Clusters of the workspace: the two pieces of a split, and one for temporary statistics.
 CAPACITY, WORK = 3, 2
-_SPLIT, _MERGE, _ANEW = 0, 1, 2
+_SPLIT, _MERGE, _REALLOCATE = 0, 1, 2
 
 
 class State(NamedTuple):
@@ -241,7 +241,7 @@ def _begin(
 
 
 @njit(nogil=True, cache=True)
-def _seat(
+def _set_pieces(
     state,  # IN and OUT
     rows,  # IN
     b,  # IN
@@ -267,7 +267,7 @@ def _log_weight_of_two(
     """
     clusters = borrowed(clusters)
     statistics = clusters.statistics
-    _find_marginals(clusters, statistics, -1, nothing, own)
+    _find_marginals(clusters, statistics, np.int64(-1), nothing, own)
     together = _log_marginal_of(clusters, statistics[0], statistics[1])
     of_sizes = size[counts[0]] + size[counts[1]] - size[counts[0] + counts[1]]
     return own[0] + own[1] - together + of_sizes
@@ -280,14 +280,14 @@ def split_and_merge(
     state,  # IN and OUT
     k,  # IN, number of clusters
     tables,  # IN: size, join and open, the log weights of the partition prior
-    n_tries,  # IN, number of proposals; there must be capacity for as many more clusters
-    n_whole,  # IN, number of proposals without early rejection
+    n_proposals,  # IN, number of proposals; there must be capacity for as many more clusters
+    n_full,  # IN, number of proposals without early rejection
     launches,  # IN, the share of these that use intermediate scans
-    first_part,  # IN, number of rows allocated before the first test for early rejection
-    settles,  # IN, whether these are warm-up moves, which do not leave the posterior invariant
+    first_rows,  # IN, number of rows allocated before the first test for early rejection
+    warms_up,  # IN, whether these are warm-up moves, which do not leave the posterior invariant
     random,  # IN, a numpy Generator
 ):
-    """Make ``n_tries`` Metropolis-Hastings split and merge proposals.
+    """Make ``n_proposals`` Metropolis-Hastings split and merge proposals.
 
     Returns the number of clusters. This is one function because numba compiles a callee once more
     for each of its callers, and scans take long to compile.
@@ -301,12 +301,12 @@ def split_and_merge(
     )
     size, counts, n = tables.size, state.counts, labels.shape[0]
     nothing, own = np.zeros(statistics.shape[1]), np.empty(2)
-    _find_marginals(clusters, statistics, -1, nothing, marginals[:k])
+    _find_marginals(clusters, statistics, np.int64(-1), nothing, marginals[:k])
     members, begins = state.members, _list_members(labels, sizes, k, state.members)
-    for tried in range(n_tries):
-        kind = int((3 if settles else 2) * random.random())
-        i, log_mark = int(random.random() * n), math.log1p(-random.random())
-        a, b, gains, log_ratio = np.int64(labels[i]), k, state.gains[:k], 0.0
+    for proposal in range(n_proposals):
+        kind = int((3 if warms_up else 2) * random.random())
+        i, log_uniform = int(random.random() * n), math.log1p(-random.random())
+        a, b, gains, log_acceptance = np.int64(labels[i]), k, state.gains[:k], 0.0
         if kind == _SPLIT:
             count = sizes[a]
             if count < 2 or tables.open[k] == -math.inf:
@@ -322,52 +322,55 @@ def split_and_merge(
                 continue
             b = _choose_partner(gains, log_sum, random)
             count = sizes[a] + sizes[b]
-            log_ratio = gains[b] - (tables.open[k - 1] - size[1])
-            log_ratio += math.log(sizes[b] / (count - 1)) - (0.5 * gains[b] - log_sum)
-            if kind == _MERGE and not log_mark < log_ratio:
+            log_acceptance = gains[b] - (tables.open[k - 1] - size[1])
+            log_acceptance += math.log(sizes[b] / (count - 1)) - (0.5 * gains[b] - log_sum)
+            if kind == _MERGE and not log_uniform < log_acceptance:
                 continue
             j = members[begins[b] + int(random.random() * sizes[b])]
-        n_rest = _append_others(members[begins[a] : begins[a + 1]], i, j, state.order, 0)
+        n_rest = np.int64(0)
+        n_rest = _append_others(members[begins[a] : begins[a + 1]], i, j, state.order, n_rest)
         if b < k:
             others = members[begins[b] : begins[b + 1]]
             n_rest = _append_others(others, i, j, state.order, n_rest)
         rest = state.order[:n_rest]
-        present, forced = settles and kind == _MERGE, kind == _MERGE and not settles
-        whole = tried < n_whole
-        launched = whole and random.random() < launches and not present and kind != _ANEW
-        n_scans, log_drawn, log_kept, goes_on = 1 + (kind == _ANEW), 0.0, 0.0, True
+        present, forced = warms_up and kind == _MERGE, kind == _MERGE and not warms_up
+        full = proposal < n_full
+        launched = full and random.random() < launches and not present and kind != _REALLOCATE
+        n_scans, continues = 1 + (kind == _REALLOCATE), True
+        log_proposal, log_continuations = 0.0, 0.0
         if launched:
             n_scans = 2 + LAUNCH_SCANS
         _begin(clusters, state, a, b, present, i, j)
         for scanned in range(n_scans):
-            begin, log_drawn = 0, 0.0
-            while begin < n_rest and goes_on:
-                end = n_rest if whole else min(n_rest, max(first_part, 2 * begin))
+            begin, log_proposal = np.int64(0), 0.0
+            while begin < n_rest and continues:
+                end = n_rest if full else min(n_rest, max(first_rows, 2 * begin))
                 if scanned == 0:
                     _shuffle(rest, begin, end, random)
-                    _seat(state, rest[begin:end], b, present)
+                    _set_pieces(state, rest[begin:end], b, present)
                 target = state.target if forced and scanned == n_scans - 1 else state.target[:0]
                 some = rest[begin:end]
-                log_drawn += scan(
+                log_proposal += scan(
                     pieces, counts, state.rows, some, state.side, target, tables.join, random
                 )
                 if end < n_rest:
                     log_weight = _log_weight_of_two(clusters, counts, size, nothing, own)
-                    log_weight -= log_drawn
-                    log_weight += tables.open[k - (kind == _MERGE)] - size[1] + log_kept
+                    log_weight -= log_proposal
+                    log_weight += tables.open[k - (kind == _MERGE)] - size[1] + log_continuations
                     log_weight += math.log((counts[0] + counts[1] - 1) / counts[1])
-                    split_stays = min(0.0, LOG_SLACK + log_weight)
-                    merge_stays = min(0.0, LOG_SLACK - log_weight)
-                    stays = split_stays if kind == _SPLIT else merge_stays
-                    goes_on = math.log1p(-random.random()) < stays
+                    log_split_continues = min(0.0, LOG_SLACK + log_weight)
+                    log_merge_continues = min(0.0, LOG_SLACK - log_weight)
+                    log_continues = log_split_continues if kind == _SPLIT else log_merge_continues
+                    continues = math.log1p(-random.random()) < log_continues
                     # Continuation probabilities enter the acceptance ratio in both directions.
-                    log_kept += merge_stays - split_stays
+                    log_continuations += log_merge_continues - log_split_continues
                 begin = end
-        if not goes_on:
+        if not continues:
             continue
-        log_drawn -= log_kept
+        log_proposal -= log_continuations
         if kind == _MERGE:
-            if log_mark < log_ratio + log_drawn:
+            log_acceptance += log_proposal  # of the reverse split
+            if log_uniform < log_acceptance:
                 joined = gains[b] - (size[count] - size[sizes[a]] - size[sizes[b]])
                 marginals[a] += marginals[b] + joined
                 _join(labels, sizes, statistics, marginals, a, b, k)
@@ -375,20 +378,20 @@ def split_and_merge(
                 begins = _list_members(labels, sizes, k, members)
             continue
         log_two = _log_weight_of_two(clusters, counts, size, nothing, own)
-        if kind == _ANEW:
+        if kind == _REALLOCATE:
             if not log_two > -gains[b]:
                 continue
-        else:
-            log_ratio = tables.open[k] - size[1] + log_two - log_drawn
-            log_ratio += math.log((count - 1) / counts[1])
-            if not log_mark < log_ratio:  # the remaining terms only lower the ratio
+        else:  # Metropolis-Hastings: posterior ratio times the ratio of reverse to forward proposal
+            log_acceptance = tables.open[k] - size[1] + log_two - log_proposal
+            log_acceptance += math.log((count - 1) / counts[1])
+            if not log_uniform < log_acceptance:  # the remaining terms only lower the ratio
                 continue
             _find_marginals(clusters, statistics, a, clusters.statistics[0], gains)
             _find_gains(gains, marginals, sizes, a, counts[0], own[0], size)
             gains[a] = -log_two  # a candidate of the reverse merge is the second piece
-            log_ratio -= 0.5 * log_two + _log_sum_of_roots(gains)
+            log_acceptance -= 0.5 * log_two + _log_sum_of_roots(gains)
             # The reverse merge is also rejected before its scan, if its ratio without it is small.
-            if not log_mark < min(log_ratio, -log_drawn):
+            if not log_uniform < min(log_acceptance, -log_proposal):
                 continue
             k += 1
         labels[i], labels[j] = a, b

@@ -34,7 +34,7 @@ def move_rows(rows, row_weight, old, new, scale, weight, total):
 
 
 @njit(nogil=True, cache=True)
-def gather(values, ids, origin, scale, tile, norm):
+def center_rows(values, ids, origin, scale, tile, norm):
     """Copy rows minus the origin, scaled, and their squared norms. tile, norm are # OUT."""
     for r in range(ids.shape[0]):
         length = 0.0

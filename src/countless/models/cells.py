@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from countless.kernels.models_cells import CellClusters
-from countless.kernels.models_cells_marginals import FIXED, NUMBER
 from countless.models.checks import cluster_share, columns_of, is_constant, means_and_variances
 from countless.models.families import Family, Parameters, add_slopes
 from countless.models.hyper import Hyper, join_hypers
@@ -29,6 +28,12 @@ class Block(NamedTuple):
 
 class ColumnModel(Model, ABC):
     """A model that can be used for a single column of a table as well as for all of them."""
+
+    for_cells = True
+    # The name of the type of column that it models, where users may say that; whether its values
+    # are real numbers.
+    column_type: ClassVar[str | None] = None
+    real_valued: ClassVar[bool] = False
 
     @abstractmethod
     def encode(self, values: np.ndarray, column: int, levels: np.ndarray | None) -> np.ndarray:
@@ -71,7 +76,7 @@ class BoundCells(BoundModel):
         for encoder, block in zip(encoders, blocks, strict=True):
             self.kind[block.columns] = block.family.kind
             widths[block.columns] = block.family.prior(block.hyper.value[block.places]).shape[1]
-            if block.family.kind in (NUMBER, FIXED):
+            if block.family.centered:
                 for j in block.columns:
                     self.origin[j] = _mean(encoder.encode(columns[j], j, None))
         self.start = np.concatenate([[0], np.cumsum(widths)])
@@ -84,7 +89,7 @@ class BoundCells(BoundModel):
         self._places = []  # of each block: indices (n_columns, width), first hyper
         for block in self.blocks:
             hyper = self.hyper.value[first + block.places].copy()
-            if block.family.kind in (NUMBER, FIXED):
+            if block.family.centered:
                 hyper[:, 0] -= self.origin[block.columns]
             stretch = block.family.prior(hyper)
             places = self.start[block.columns][:, None] + np.arange(stretch.shape[1])
@@ -129,12 +134,46 @@ class BoundCells(BoundModel):
         """Return the columns of numbers whose variances are estimated from the rows."""
         found, first = [np.empty(0, dtype=np.intp)], 0
         for block in self.blocks:
-            if block.family.kind in (NUMBER, FIXED):
-                # The scale is the last hyperparameter of a number; a fixed variance is the second.
-                place = 3 if block.family.kind == NUMBER else 1
+            place = block.family.variance_place
+            if place is not None:
                 found.append(block.columns[self.hyper.free[first + block.places[:, place]]])
             first += len(block.hyper.value)
         return np.concatenate(found)
+
+    def own_variance_columns(self) -> np.ndarray:
+        """Return the columns of numbers in which each cluster has a variance of its own."""
+        found = [block.columns for block in self.blocks if block.family.own_variance]
+        return np.sort(np.concatenate([np.empty(0, dtype=np.intp), *found]))
+
+    def family_of(self, column: int) -> Family:
+        """Return the family of a column."""
+        return self.block_of(column).family
+
+    def block_of(self, column: int) -> Block:
+        """Return the block that a column is in."""
+        return next(block for block in self.blocks if column in block.columns)
+
+    def packed_table(self) -> np.ndarray:
+        """Return two rows: the mean of columns of numbers is their origin; binary ones are 0, 1."""
+        table = np.zeros((2, self.n_features))
+        for block in self.blocks:
+            for j in block.columns:
+                if block.family.centered:
+                    table[0, j] = 2.0 * self.origin[j]
+                    if table[0, j] in (0.0, 1.0):  # otherwise taken for a binary column
+                        table[:, j] = table[0, j] + 2.0, -2.0
+                elif not block.family.integer:
+                    table[1, j] = block.levels is None
+        return table
+
+    def levels(self) -> list[list | None]:
+        """Return the levels of each column; None if it is not categorical."""
+        levels: list[list | None] = [None] * self.n_features
+        for block in self.blocks:
+            if block.levels is not None:
+                for j in block.columns:
+                    levels[j] = [v.item() if isinstance(v, np.generic) else v for v in block.levels]
+        return levels
 
     def _allocate(self, capacity: int) -> CellClusters:
         return CellClusters(

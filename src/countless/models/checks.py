@@ -99,11 +99,11 @@ def _number(value: Any, row: int, column: int) -> float:
         raise BadCell(f"has {value!r}, not a number", row, column) from None
 
 
-def whole_numbers(values: np.ndarray, column: int) -> np.ndarray:
+def integers(values: np.ndarray, column: int) -> np.ndarray:
     """Return a column of counts as floats, missing values as NaN."""
     result = numbers(values, column)
     refuse(result < 0, values, column, "contains a negative count")
-    refuse(result % 1 > 0, values, column, "contains a count that is not whole")
+    refuse(result % 1 > 0, values, column, "contains a count that is not an integer")
     return result
 
 

@@ -7,17 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from countless._data.cells import CATEGORICAL, kind_of
 from countless.models.cells import BoundCells, ColumnModel, bind_blocks
 from countless.models.checks import cluster_share, columns_of
-from countless.models.columnwise import Bernoulli, Categorical, DiagonalGaussian, Poisson
+from countless.models.columnwise import (
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    FixedGaussian,
+    Poisson,
+)
 from countless.models.protocol import Model
 
-KINDS = {
-    "number": DiagonalGaussian,
-    "category": Categorical,
-    "binary": Bernoulli,
-    "count": Poisson,
-}
+# Models of single columns, and those that are chosen by the type of a column.
+COLUMN_MODELS: tuple[type[ColumnModel], ...] = (
+    DiagonalGaussian,
+    FixedGaussian,
+    Categorical,
+    Bernoulli,
+    Poisson,
+)
+BY_TYPE = {made.column_type: made for made in COLUMN_MODELS if made.column_type}
 
 
 class Columns(Model):
@@ -46,6 +56,7 @@ class Columns(Model):
     """
 
     categorical = True
+    scalable = True
 
     def __init__(self, models=None):
         self.models = models
@@ -56,10 +67,16 @@ class Columns(Model):
         names = list(getattr(X, "columns", range(len(columns))))
         parts, share = [], cluster_share(columns)
         for j, given in enumerate(_given(self.models, names)):
-            model = _usual(columns[j]) if given is None else _model(given, j)
+            model = _detected(columns[j]) if given is None else _model(given, j)
             for block in model.blocks(columns, [j], share):
                 parts.append((model, block._replace(prefix=f"{j}:")))
         return bind_blocks(parts, columns)
+
+    def bind_packed(self, table: np.ndarray, levels: list[list | None]) -> BoundCells:
+        """Return the model of columns of which those with levels are categorical."""
+        return Columns([None if own is None else Categorical(levels=own) for own in levels]).bind(
+            table
+        )
 
 
 def _given(models: Any, names: Sequence) -> list:
@@ -86,19 +103,19 @@ def _given(models: Any, names: Sequence) -> list:
 
 
 def _model(given: Any, column: int) -> ColumnModel:
-    if isinstance(given, str) and given in KINDS:
-        return KINDS[given]()
+    if isinstance(given, str) and given in BY_TYPE:
+        return BY_TYPE[given]()
     if isinstance(given, ColumnModel):
         return given
     raise ValueError(
-        f"models must hold models of columns or of {', '.join(map(repr, KINDS))}; "
+        f"models must hold models of columns or of {', '.join(map(repr, BY_TYPE))}; "
         f"got {given!r} for column {column}"
     )
 
 
-def _usual(values: np.ndarray) -> ColumnModel:
+def _detected(values: np.ndarray) -> ColumnModel:
     """Return the default model for the detected type of a column."""
     seen = [value for value in values.tolist() if value is not None and value == value]
-    if all(isinstance(value, bool | int | float) for value in seen):
-        return Bernoulli() if seen and set(seen) <= {0, 1} else DiagonalGaussian()
-    return Categorical()
+    if kind_of(seen) == CATEGORICAL:
+        return Categorical()
+    return Bernoulli() if seen and set(seen) <= {0, 1} else DiagonalGaussian()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from countless.models import checks
-from countless.models.cells import Block, ColumnModel
+from countless.models.cells import Block, ColumnModel, bind_blocks
 from countless.models.families import Category, Count, Family, Fixed, Number
 from countless.models.gaussian import STRENGTH
 from countless.models.hyper import InverseGamma, make_hyper
@@ -47,6 +47,9 @@ class DiagonalGaussian(ColumnModel):
     >>> print(round(model.log_marginal(model.statistics(model.rows(X))), 3))
     -15.76
     """
+
+    column_type = "number"
+    real_valued = scalable = True
 
     def __init__(self, mean=None, strength=None, shape=None, scale=None):
         self.mean = mean
@@ -103,6 +106,8 @@ class FixedGaussian(ColumnModel):
     >>> print(round(model.log_marginal(model.statistics(model.rows(X))), 3))
     -5.155
     """
+
+    real_valued = scalable = True
 
     def __init__(self, variance=None, prior_variance=None, mean=None):
         self.variance = variance
@@ -164,6 +169,8 @@ class Bernoulli(ColumnModel):
     -2.89
     """
 
+    column_type = "binary"
+
     def __init__(self, a=None, b=None):
         self.a = a
         self.b = b
@@ -208,6 +215,7 @@ class Categorical(ColumnModel):
     """
 
     categorical = True
+    column_type = "category"
 
     def __init__(self, concentration=None, levels=None):
         self.concentration = concentration
@@ -218,7 +226,7 @@ class Categorical(ColumnModel):
         place = {level: float(code) for code, level in enumerate(levels.tolist())}
         codes = np.empty(len(values))
         for row, value in enumerate(values.tolist()):
-            code = np.nan if _is_gap(value) else place.get(value)
+            code = np.nan if _is_missing(value) else place.get(value)
             if code is None:
                 raise checks.BadCell(f"has {value!r}, which is no known level", row, column)
             codes[row] = code
@@ -238,15 +246,24 @@ class Categorical(ColumnModel):
             blocks.append(Block(family, np.array([j]), hyper, index, levels, prefix=f"{j}:"))
         return blocks
 
+    def bind_packed(self, table, levels):
+        """Return the model of columns with these levels."""
+        if None in levels:
+            raise ValueError("each column of a Categorical model needs its levels")
+        columns = checks.columns_of(table)
+        models = [Categorical(levels=own) for own in levels]
+        parts = [(m, block) for j, m in enumerate(models) for block in m.blocks(columns, [j], 1.0)]
+        return bind_blocks(parts, columns)
+
     def _levels(self, values: np.ndarray, column: int) -> np.ndarray:
         if self.levels is None:
             try:
-                found = {value for value in values.tolist() if not _is_gap(value)}
+                found = {value for value in values.tolist() if not _is_missing(value)}
                 levels = sorted(found, key=lambda value: (type(value).__name__, value))
             except TypeError as error:
                 raise ValueError(f"X has no categories in column {column}: {error}") from None
             if not levels:
-                raise ValueError(f"X has nothing but gaps in column {column}: give its levels")
+                raise ValueError(f"X has no values in column {column}: give its levels")
         elif isinstance(self.levels, int | np.integer):
             levels = list(range(self.levels))
         elif np.iterable(self.levels):
@@ -279,13 +296,15 @@ class Poisson(ColumnModel):
     -3.296
     """
 
+    column_type = "count"
+
     def __init__(self, shape=None, rate=None):
         self.shape = shape
         self.rate = rate
 
     def encode(self, values, column, levels):
         """Return a column of counts as floats, missing values as NaN."""
-        return checks.whole_numbers(values, column)
+        return checks.integers(values, column)
 
     def blocks(self, values, columns, share):
         """Return the block that models these columns."""
@@ -341,6 +360,6 @@ def _stack(model: ColumnModel, values: Sequence[np.ndarray], columns: Sequence[i
     return np.stack([model.encode(values[j], j, None) for j in columns], axis=1)
 
 
-def _is_gap(value) -> bool:
+def _is_missing(value) -> bool:
     # NaN of any package differs from itself.
     return value is None or (isinstance(value, float) and value != value)

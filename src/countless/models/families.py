@@ -36,6 +36,11 @@ class Number:
     """Normal with unknown mean and variance: normal-inverse-gamma prior."""
 
     kind = NUMBER
+    categorical = False  # whether values are levels
+    centered = True  # whether kernels subtract an origin from the values
+    integer = False
+    variance_place: int | None = 3  # of the hyperparameter that scales variances; None if none does
+    own_variance = True  # whether each cluster has a variance of its own
     hyper_names: tuple[str, ...] = ("mean", "log strength", "log shape", "log scale")
 
     def prior(self, hyper):
@@ -85,6 +90,8 @@ class Fixed(Number):
     """Normal with the variance as a hyperparameter, and a normal prior of the mean."""
 
     kind = FIXED
+    variance_place = 1
+    own_variance = False
     hyper_names = ("mean", "log variance", "log prior_variance")
 
     def prior(self, hyper):
@@ -120,6 +127,8 @@ class Category:
     """Categorical with a Dirichlet prior; the weights of the levels are the hyperparameters."""
 
     kind = CATEGORY
+    categorical = True
+    centered, integer, variance_place, own_variance = False, False, None, False
 
     def __init__(self, n_levels: int):
         self.hyper_names = tuple(f"log weight[{level}]" for level in range(n_levels))
@@ -155,6 +164,8 @@ class Count:
     """Poisson counts with a gamma prior of the rate."""
 
     kind = COUNT
+    categorical = False
+    centered, integer, variance_place, own_variance = False, True, None, False
     hyper_names = ("log shape", "log rate")
 
     def prior(self, hyper):

@@ -72,6 +72,7 @@ class Gaussian(Model):
     """
 
     allow_nan = False
+    scalable = True
 
     def __init__(self, mean=None, strength=None, freedom=None, scale=None):
         self.mean = mean
@@ -104,6 +105,23 @@ class Gaussian(Model):
         spread = np.concatenate([np.sqrt(variance), np.ones(2 + d)])
         low = np.concatenate([np.full(d + 2, -np.inf), np.full(d, LOG_LEAST_STRETCH)])
         return BoundGaussian(origin, scale, make_hyper(names, value, free, spread, low=low))
+
+    def check_shape(self, n_rows: int, n_columns: int) -> None:
+        """Raise a ValueError if covariances would be estimated from fewer rows than columns.
+
+        With so few rows, one cluster per row is as probable as any other partition. Two rows are
+        accepted.
+        """
+        if self.scale is None and 2 < n_rows < n_columns:
+            raise ValueError(
+                f"X has {n_rows} rows and {n_columns} columns, too few rows for full covariances; "
+                "use model='diagonal' or fewer columns"
+            )
+
+    def bind_packed(self, table: np.ndarray, levels: list[list | None]) -> BoundModel:
+        """Return the model of what ``BoundGaussian.packed_table`` returned."""
+        self.refuse_levels(levels)
+        return Gaussian(scale=table[1:]).bind(table[:1])
 
 
 class BoundGaussian(BoundModel):
@@ -140,6 +158,10 @@ class BoundGaussian(BoundModel):
     def table(self, rows: np.ndarray) -> np.ndarray:
         """Decode rows to the values of the input table."""
         return rows + self.origin
+
+    def packed_table(self) -> np.ndarray:
+        """Return the origin, and the base scale matrix below it."""
+        return np.vstack([self.origin, self.base_scale])
 
     def rounded_columns(self) -> np.ndarray:
         """Return the columns of numbers whose variances are estimated from the rows."""
@@ -260,7 +282,7 @@ def _complete_table(X: Any) -> np.ndarray:
     """Return a table of numbers; missing values are an error."""
     columns = [numbers(values, j) for j, values in enumerate(columns_of(X))]
     for j, values in enumerate(columns):
-        refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")
+        refuse(np.isnan(values), values, j, "contains a missing value, which the model refuses")
     return np.stack(columns, axis=1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from countless.kernels.models_multinomial import MultinomialClusters
-from countless.models.checks import columns_of, per_column, refuse, whole_numbers
+from countless.models.checks import columns_of, integers, per_column, refuse
 from countless.models.families import Category, add_slopes, draw_dirichlet
 from countless.models.hyper import Hyper, make_hyper
 from countless.models.protocol import BoundModel, Model
@@ -110,7 +110,7 @@ def _as_category(stretch: np.ndarray) -> np.ndarray:
 
 
 def _counts(X: Any) -> np.ndarray:
-    columns = [whole_numbers(values, j) for j, values in enumerate(columns_of(X))]
+    columns = [integers(values, j) for j, values in enumerate(columns_of(X))]
     for j, values in enumerate(columns):
-        refuse(np.isnan(values), values, j, "contains a gap, which this model does not take")
+        refuse(np.isnan(values), values, j, "contains a missing value, which the model refuses")
     return np.ascontiguousarray(np.stack(columns, axis=1))

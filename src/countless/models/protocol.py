@@ -33,10 +33,28 @@ class Model(BaseEstimator, ABC):
     # As in scikit-learn's input tags: whether values may be missing, and whether they may be text.
     allow_nan: ClassVar[bool] = True
     categorical: ClassVar[bool] = False
+    # Whether it can model the cells of a whole table as one column (`ColumnModel`).
+    for_cells: ClassVar[bool] = False
+    # Whether columns may be scaled before they are modelled; counts and categories may not.
+    scalable: ClassVar[bool] = False
 
     @abstractmethod
     def bind(self, X: Any) -> BoundModel:
         """Return the model of the columns of ``X``, all hyperparameters set."""
+
+    def check_shape(self, n_rows: int, n_columns: int) -> None:
+        """Raise a ValueError if a table has too few rows for this model."""
+        _ = n_rows, n_columns  # any number is enough, if a model does not say otherwise
+
+    def bind_packed(self, table: np.ndarray, levels: list[list | None]) -> BoundModel:
+        """Return the model of what ``BoundModel.packed_table`` and ``levels`` returned."""
+        self.refuse_levels(levels)
+        return self.bind(table)
+
+    def refuse_levels(self, levels: list[list | None]) -> None:
+        """Raise a ValueError if any column has levels."""
+        if any(own is not None for own in levels):
+            raise ValueError(f"{type(self).__name__} has no levels")
 
 
 class ClusterModel(ABC):
@@ -159,6 +177,14 @@ class BoundModel(ClusterModel):
     @abstractmethod
     def table(self, rows: np.ndarray) -> np.ndarray:
         """Decode rows to the values of the input table."""
+
+    def packed_table(self) -> np.ndarray:
+        """Return a short table of floats: a model bound to it, and to the levels, is the same."""
+        return self.table(np.zeros((1, self.n_features)))
+
+    def levels(self) -> list[list | None]:
+        """Return the levels of each column; None if it is not categorical."""
+        return [None] * self.n_features
 
     @abstractmethod
     def _prepare(self) -> None:

@@ -1,4 +1,4 @@
-"""Serialised bound models: a short table to bind to, levels, and hyperparameters.
+"""Bound models as plain arrays: a short table to bind to, levels, and hyperparameters.
 
 A bound model depends on its table only through the origins of columns, which are subtracted, and
 through their levels. The table made here has the same origins, so that the model of the same name
@@ -12,13 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless.kernels.models_cells_marginals import CATEGORY, COUNT
-from countless.models.cells import BoundCells
-from countless.models.columns import Columns
-from countless.models.columnwise import Categorical
-from countless.models.gaussian import BoundGaussian, Gaussian
-from countless.models.named import as_model
 from countless.models.protocol import BoundModel
+from countless.models.registry import as_model
 
 
 class PackedModel(NamedTuple):
@@ -42,20 +37,10 @@ def pack_model(model: BoundModel) -> PackedModel | None:
     >>> unpack_model("categorical", packed).rows([["red"]])
     array([[1.]])
     """
-    value = model.hyper.value.copy()
-    levels: list[list | None] = [None] * model.n_features
-    if isinstance(model, BoundGaussian):
-        return PackedModel(np.vstack([model.origin, model.base_scale]), levels, value)
-    if not isinstance(model, BoundCells):
-        return PackedModel(model.table(np.zeros((1, model.n_features))), levels, value)
-    for block in model.blocks:
-        if block.levels is not None:
-            plain = [v.item() if isinstance(v, np.generic) else v for v in block.levels]
-            if not all(map(_is_plain, plain)):
-                return None
-            for j in block.columns:
-                levels[j] = plain
-    return PackedModel(_table_of_cells(model), levels, value)
+    levels = model.levels()
+    if not all(map(_are_levels, levels)):
+        return None
+    return PackedModel(model.packed_table(), levels, model.hyper.value.copy())
 
 
 def unpack_model(name: str, packed: PackedModel) -> BoundModel:
@@ -63,14 +48,7 @@ def unpack_model(name: str, packed: PackedModel) -> BoundModel:
     given, (table, levels, value) = as_model(name), packed
     if len(levels) != table.shape[1] or not all(map(_are_levels, levels)):
         raise ValueError("levels must be plain values, or None, for each column")
-    if isinstance(given, Categorical | Columns):
-        given = Columns([None if own is None else Categorical(levels=own) for own in levels])
-    elif any(own is not None for own in levels):
-        raise ValueError(f"a {name} model has no levels")
-    if isinstance(given, Gaussian):
-        table, scale = table[:1], table[1:]
-        given = Gaussian(scale=scale)
-    bound = given.bind(table)
+    bound = given.bind_packed(table, levels)
     if value.shape != bound.hyper.value.shape:
         raise ValueError(
             f"a {name} model of {table.shape[1]} columns has {len(bound.hyper.value)} "
@@ -78,20 +56,6 @@ def unpack_model(name: str, packed: PackedModel) -> BoundModel:
         )
     bound.hyper.check(value)
     return bound.with_hyper(value)
-
-
-def _table_of_cells(model: BoundCells) -> np.ndarray:
-    """Return two rows: the mean of columns of numbers is their origin; binary ones are 0 and 1."""
-    table = np.zeros((2, model.n_features))
-    for block in model.blocks:
-        for j in block.columns:
-            if model.kind[j] == CATEGORY:
-                table[1, j] = block.levels is None
-            elif model.kind[j] != COUNT:
-                table[0, j] = 2.0 * model.origin[j]
-                if table[0, j] in (0.0, 1.0):  # otherwise taken for a binary column
-                    table[:, j] = table[0, j] + 2.0, -2.0
-    return table
 
 
 def _are_levels(levels: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from countless.plot.style import CHOSEN, LINE, need_pyplot
-from countless.stability import DISSOLVED, STABLE, Stability
+from countless.stability import DISSOLVED, STABLE, Stability, bootstrap
 
 # Maximum number of rows of the matrix, sampled evenly from all clusters.
 MOST_ROWS = 100
@@ -62,6 +62,28 @@ class StabilityDisplay:
         StabilityDisplay
         """
         return cls(stability).plot(axes=axes)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, axes: Any = None, **options: Any
+    ) -> StabilityDisplay:
+        """Resample and cluster the rows, and draw the stability of clusters.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted or not: `countless.bootstrap` fits copies of it.
+        X : array-like of shape (n_samples, n_features)
+        axes : sequence of two matplotlib Axes, optional
+            Where to draw; default: a new figure.
+        **options
+            As for `countless.bootstrap`.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        return cls.from_stability(bootstrap(estimator, X, **options), axes=axes)
 
     def plot(self, *, axes: Any = None) -> StabilityDisplay:
         """Draw both parts and store the artists."""

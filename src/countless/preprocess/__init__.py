@@ -1,1 +1,1 @@
-"""Input and output of the command: tables, labels and model files."""
+"""Preprocessing: from a table as people have it to the matrix that is clustered, and back."""

@@ -1,11 +1,12 @@
 """Fitting the preprocessing: steps from the data and the user's options."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .._data.columns import ColumnFacts
-from .._data.table import Numbers, Table, Words, shortest
+from .._data.table import Column, Numbers, Table, Words, shortest
 from .._errors import InputError
 from .prepare import CategoricalStep, NumericStep, Preparation, Prepared, Step, rows_to_use
 
@@ -15,7 +16,7 @@ class ColumnReport(NamedTuple):
 
     name: str
     kind: str
-    n_gaps: int
+    n_missing: int
     n_distinct: int | None
     used: bool
     done: str
@@ -33,7 +34,7 @@ def plan_preparation(
     table: Table,
     facts: list[ColumnFacts],
     *,
-    gaps: str = "error",
+    missing: str = "error",
     scale: bool = True,
     weight: np.ndarray | None = None,
 ) -> Plan:
@@ -45,7 +46,7 @@ def plan_preparation(
         The data.
     facts : list of ColumnFacts
         What :func:`~countless._data.columns.examine_columns` found.
-    gaps : {'error', 'drop', 'impute'}, default='error'
+    missing : {'error', 'drop', 'impute'}, default='error'
         Reject missing values, leave out the rows that have one, or impute the median of the column
         (its most frequent level).
     scale : bool, default=True
@@ -62,18 +63,35 @@ def plan_preparation(
     >>> import numpy as np
     >>> from countless._data.columns import Roles, examine_columns
     >>> table = Table("t", {"x": Numbers(np.array([1.0, 3.0, np.nan]))}, n_rows=3)
-    >>> plan = plan_preparation(table, examine_columns(table, Roles()), gaps="impute")
+    >>> plan = plan_preparation(table, examine_columns(table, Roles()), missing="impute")
     >>> plan.prepared.matrix.ravel()
     array([-1.,  1.,  0.])
     >>> plan.columns[0].done
-    'standardised; gaps filled with 2'
+    'standardised; missing values filled with 2'
     """
     weight = np.ones(table.n_rows) if weight is None else weight
-    steps = _steps(table, [column.name for column in facts if column.used], gaps, scale, weight)
-    single = all(is_float32(table, name) for name in steps)
-    preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
-    reports = [report_column(column, steps.get(column.name), gaps, scale) for column in facts]
+    steps = _steps(table, [column.name for column in facts if column.used], missing, scale, weight)
+    preparation, reports = decide(table, facts, steps, missing=missing, scale=scale)
     return Plan(preparation, preparation.apply(table), reports)
+
+
+def decide(
+    table: Table,
+    facts: Sequence[ColumnFacts],
+    steps: Mapping[str, Step],
+    *,
+    missing: str,
+    scale: bool,
+) -> tuple[Preparation, list[ColumnReport]]:
+    """Return the preprocessing of these steps, and the report on every column.
+
+    ``table`` has the types of the columns: rows are float32 if all that are used are.
+    """
+    single = all(_is_float32(table.columns[name]) for name in steps)
+    preparation = Preparation(tuple(steps.values()), missing, "float32" if single else "float64")
+    return preparation, [
+        _report(column, steps.get(column.name), missing, scale) for column in facts
+    ]
 
 
 def row_weights(table: Table, name: str) -> np.ndarray:
@@ -127,13 +145,15 @@ def _blank_step(table: Table, name: str) -> Step:
 
 
 def _steps(
-    table: Table, names: list[str], gaps: str, scale: bool, weight: np.ndarray
+    table: Table, names: list[str], missing: str, scale: bool, weight: np.ndarray
 ) -> dict[str, Step]:
     """Return the step of each column that varies in the rows that are used."""
     while names:
-        rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), gaps)
+        rows = rows_to_use(table, tuple(_blank_step(table, name) for name in names), missing)
         if not len(rows):
-            raise InputError(f"every row of {table.source} has a gap; say --gaps impute")
+            raise InputError(
+                f"every row of {table.source} has a missing value; say --missing impute"
+            )
         if weight[rows].sum() <= 0:
             raise InputError("the rows that are used have no weight")
         found = {name: _step(table, name, rows, weight[rows], scale) for name in names}
@@ -157,7 +177,7 @@ def _step(
         row = int(rows[np.isinf(values)][0])
         raise InputError(f"column {name!r}, row {row + 1} is infinite")
     present = ~np.isnan(values)
-    return _numeric_step(name, values[present], weight[present], scale)
+    return _fit_numeric(name, values[present], weight[present], scale)
 
 
 def _categorical_step(
@@ -173,20 +193,33 @@ def _categorical_step(
     return CategoricalStep(name, fill, tuple(sorted(weight_of)))
 
 
-def _numeric_step(
+def _fit_numeric(
     name: str, values: np.ndarray, weight: np.ndarray, scale: bool
 ) -> NumericStep | None:
     if weight.sum() <= 0 or values.min() == values.max():
         return None
     fill = weighted_median(values, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(np.average(values, weights=weight))
+        deviation = float(np.sqrt(np.average(np.square(values - mean), weights=weight)))
+    return numeric_step(name, fill=fill, mean=mean, deviation=deviation, scale=scale)
+
+
+def numeric_step(
+    name: str, *, fill: float, mean: float, deviation: float, scale: bool
+) -> NumericStep | None:
+    """Return the step of a column with these statistics; None if its deviation rounds to 0.
+
+    Examples
+    --------
+    >>> numeric_step("age", fill=40.0, mean=41.0, deviation=12.0, scale=True)
+    NumericStep(name='age', fill=40.0, center=41.0, scale=12.0)
+    """
     if not scale:
         return NumericStep(name, fill, 0.0, 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = float(np.average(values, weights=weight))
-        spread = float(np.sqrt(np.average(np.square(values - center), weights=weight)))
-    if not (np.isfinite(spread) and np.isfinite(center)):
+    if not (np.isfinite(deviation) and np.isfinite(mean)):
         raise InputError(f"column {name!r} holds numbers too large to standardise")
-    return NumericStep(name, fill, center, spread) if spread > 0 else None
+    return NumericStep(name, fill, mean, deviation) if deviation > 0 else None
 
 
 def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
@@ -210,13 +243,11 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float((values[order[low]] + values[order[high]]) / 2)
 
 
-def is_float32(table: Table, name: str) -> bool:
-    """Whether a column is float32."""
-    column = table.columns[name]
+def _is_float32(column: Column) -> bool:
     return isinstance(column, Numbers) and column.values.dtype == np.float32
 
 
-def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool) -> ColumnReport:
+def _report(column: ColumnFacts, step: Step | None, missing: str, scale: bool) -> ColumnReport:
     """Describe a column and how it was processed."""
     if column.left_out is not None:
         done = f"left out: {column.left_out}"
@@ -226,9 +257,9 @@ def report_column(column: ColumnFacts, step: Step | None, gaps: str, scale: bool
         done = f"{len(step.levels)} indicator columns"
     else:
         done = "standardised" if scale else "as it is"
-    if step is not None and column.n_gaps and gaps == "impute":
+    if step is not None and column.n_missing and missing == "impute":
         filled = step.fill if isinstance(step, CategoricalStep) else shortest(step.fill)
-        done += f"; gaps filled with {filled}"
+        done += f"; missing values filled with {filled}"
     return ColumnReport(
-        column.name, column.kind, column.n_gaps, column.n_distinct, step is not None, done
+        column.name, column.kind, column.n_missing, column.n_distinct, step is not None, done
     )

@@ -13,7 +13,7 @@ import numpy as np
 from .._data.table import Table, Unusable, counted, listing
 from .._errors import InputError
 
-GAP_CHOICES = ("error", "drop", "impute")
+MISSING_CHOICES = ("error", "drop", "impute")
 
 
 class Feature(NamedTuple):
@@ -53,7 +53,7 @@ class NumericStep:
         """Return the one output column of the step."""
         return [Feature(self.name, None, self.center, self.scale)]
 
-    def gaps(self, table: Table) -> np.ndarray:
+    def missing(self, table: Table) -> np.ndarray:
         """Return True for each row whose value is missing."""
         if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
@@ -96,11 +96,11 @@ class CategoricalStep:
         """Return the output columns of the step."""
         return [Feature(self.name, level, 0.0, 1.0) for level in self.levels]
 
-    def gaps(self, table: Table) -> np.ndarray:
+    def missing(self, table: Table) -> np.ndarray:
         """Return True for each row whose value is missing."""
         if _is_empty(table, self.name):
             return np.ones(table.n_rows, dtype=bool)
-        return table.words(self.name).gaps
+        return table.words(self.name).missing
 
     def write(self, table: Table, rows: np.ndarray, out: np.ndarray) -> str | None:
         """Fill the indicator columns; return a line about unknown levels."""
@@ -153,7 +153,7 @@ class Preparation:
     """
 
     steps: tuple[Step, ...]
-    gaps: str = "error"
+    missing: str = "error"
     dtype: str = "float64"
     group: str | None = None  # the column with the group of each row
 
@@ -171,14 +171,14 @@ class Preparation:
         """Return the meaning of each column of the matrix."""
         return [feature for step in self.steps for feature in step.features()]
 
-    def apply(self, table: Table, gaps: str | None = None) -> Prepared:
+    def apply(self, table: Table, missing: str | None = None) -> Prepared:
         """Transform a table to the matrix.
 
         Parameters
         ----------
         table : Table
             Must have every column of the steps, by name; other columns are ignored.
-        gaps : {'error', 'drop', 'impute'}, optional
+        missing : {'error', 'drop', 'impute'}, optional
             Treatment of missing values; by default that of the fit.
 
         Returns
@@ -186,7 +186,7 @@ class Preparation:
         Prepared
         """
         check_columns(table, self.names)
-        rows = rows_to_use(table, self.steps, gaps or self.gaps)
+        rows = rows_to_use(table, self.steps, missing or self.missing)
         widths = [len(step.features()) for step in self.steps]
         # Filled column by column, so columns are contiguous until all of them are filled.
         by_column = np.empty((sum(widths), len(rows)), dtype=self.dtype)
@@ -205,24 +205,24 @@ class Preparation:
         for step in steps:
             if "levels" in step:
                 step["levels"] = list(step["levels"])
-        plain = {"gaps": self.gaps, "dtype": self.dtype, "steps": steps}
+        plain = {"missing": self.missing, "dtype": self.dtype, "steps": steps}
         return plain if self.group is None else plain | {"group": self.group}
 
     @classmethod
     def from_json(cls, value: Any) -> "Preparation":
         """Return the steps that :meth:`to_json` described; raise ValueError for anything else."""
-        if not isinstance(value, dict) or set(value) - {"group"} != {"gaps", "dtype", "steps"}:
-            raise ValueError("the preparation must have gaps, dtype and steps")
+        if not isinstance(value, dict) or set(value) - {"group"} != {"missing", "dtype", "steps"}:
+            raise ValueError("the preparation must have missing, dtype and steps")
         if not isinstance(value.get("group", ""), str):
             raise ValueError("the preparation's group is not the name of a column")
-        if value["gaps"] not in GAP_CHOICES or value["dtype"] not in ("float32", "float64"):
-            raise ValueError("the preparation has an unknown choice of gaps or dtype")
+        if value["missing"] not in MISSING_CHOICES or value["dtype"] not in ("float32", "float64"):
+            raise ValueError("the preparation has an unknown choice of missing values or dtype")
         if not isinstance(value["steps"], list) or not value["steps"]:
             raise ValueError("the preparation has no steps")
         steps = tuple(_step_from_json(step) for step in value["steps"])
         if len({step.name for step in steps}) < len(steps):
             raise ValueError("the preparation uses a column twice")
-        return cls(steps, value["gaps"], value["dtype"], value.get("group"))
+        return cls(steps, value["missing"], value["dtype"], value.get("group"))
 
 
 def _step_from_json(value: Any) -> Step:
@@ -243,7 +243,7 @@ def _step_from_json(value: Any) -> Step:
     raise ValueError(f"the preparation's step for column {name!r} is not valid")
 
 
-def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
+def rows_to_use(table: Table, steps: tuple[Step, ...], missing: str) -> np.ndarray:
     """Return the positions of the rows that are used, or raise for missing values not allowed.
 
     The result may be empty.
@@ -256,19 +256,23 @@ def rows_to_use(table: Table, steps: tuple[Step, ...], gaps: str) -> np.ndarray:
     >>> rows_to_use(table, (NumericStep("x", 0.0, 0.0, 1.0),), "drop")
     array([0])
     """
-    if gaps == "impute":
+    if missing == "impute":
         return np.arange(table.n_rows)
-    by_column = {step.name: step.gaps(table) for step in steps}
-    gappy = {name: int(where.sum()) for name, where in by_column.items() if where.any()}
-    if not gappy:
+    by_column = {step.name: step.missing(table) for step in steps}
+    incomplete = {name: int(where.sum()) for name, where in by_column.items() if where.any()}
+    if not incomplete:
         return np.arange(table.n_rows)
-    if gaps == "error":
-        name, count = next(iter(gappy.items()))
+    if missing == "error":
+        name, count = next(iter(incomplete.items()))
         row = int(np.argmax(by_column[name])) + 1
-        total = f" ({sum(gappy.values())} gaps in {len(gappy)} columns)" if len(gappy) > 1 else ""
+        total = (
+            f" ({sum(incomplete.values())} missing values in {len(incomplete)} columns)"
+            if len(incomplete) > 1
+            else ""
+        )
         raise InputError(
-            f"column {name!r} has {counted(count, 'gap')}, the first in row "
-            f"{row}{total}; say --gaps drop or --gaps impute"
+            f"column {name!r} has {counted(count, 'missing value')}, the first in row "
+            f"{row}{total}; say --missing drop or --missing impute"
         )
     return np.flatnonzero(~np.logical_or.reduce(list(by_column.values())))
 

@@ -12,17 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.columns import ColumnFacts, Roles, choose_columns
-from .._data.sources import Part, Source
+from .._data.part import Part
+from .._data.sources import Source
 from .._data.table import Table, Unusable, Words, counted, listing
 from .._errors import InputError, shift_rows
-from .plan import ColumnReport, block_weights, is_float32, report_column
+from .plan import ColumnReport, block_weights, decide, numeric_step
 from .prepare import NumericStep, Preparation
 
 # Maps a function over the parts, on any machine, and returns the results in order.
-Each = Callable[[Callable[[Part], "Look"], Sequence[Part]], list["Look"]]
+Each = Callable[[Callable[[Part], "Statistics"], Sequence[Part]], list["Statistics"]]
 
 
-class Look(NamedTuple):
+class Statistics(NamedTuple):
     """Statistics of some columns over some rows, one value per column; additive over blocks."""
 
     n_rows: int
@@ -34,8 +35,8 @@ class Look(NamedTuple):
     high: np.ndarray
     mean: np.ndarray
     squares: np.ndarray  # sums of squares about the mean
-    n_gaps: np.ndarray
-    first_gap: np.ndarray  # the position of the first missing value, or infinity
+    n_missing: np.ndarray
+    first_missing: np.ndarray  # the position of the first missing value, or infinity
     offset: np.ndarray  # value minus position, if constant over all rows; else NaN
 
     @property
@@ -65,7 +66,7 @@ def survey_source(
     first: Table,
     roles: Roles,
     *,
-    gaps: str,
+    missing: str,
     scale: bool,
     each: Each | None = None,
 ) -> Survey:
@@ -78,7 +79,7 @@ def survey_source(
         Its first rows, which determine the kind of each column.
     roles : Roles
         The roles of columns given by the user.
-    gaps : {'error', 'drop'}
+    missing : {'error', 'drop'}
         Reject missing values, or leave out the rows that have one.
     scale : bool
         Whether columns are standardized to mean 0 and standard deviation 1.
@@ -97,19 +98,19 @@ def survey_source(
     >>> np.save(path, np.array([[1.0, 5.0], [3.0, 5.0]]))
     >>> source = open_source(str(path))
     >>> _, first = next(source.tables())
-    >>> survey = survey_source(source, first, Roles(), gaps="error", scale=True)
+    >>> survey = survey_source(source, first, Roles(), missing="error", scale=True)
     >>> [column.done for column in survey.columns]
     ['standardised', 'left out: always 5']
     """
     facts = {column.name: column for column in _first_facts(first, roles)}
     names = [name for name, column in facts.items() if column.used]
     while True:
-        look = partial(look_at_part, names=tuple(names), weight=roles.weight, gaps=gaps)
-        looks = each(look, source.parts) if each else [look(part) for part in source.parts]
-        whole = reduce(_join, looks)
+        measure = partial(part_statistics, names=tuple(names), weight=roles.weight)
+        found = each(measure, source.parts) if each else [measure(part) for part in source.parts]
+        whole = reduce(_join, found)
         if whole.n_rows == 1:
             raise InputError(f"{source.name} has one row only: there is nothing to cluster")
-        _check_rows(whole, names, gaps, source.name)
+        _check_rows(whole, names, missing, source.name)
         facts |= {name: _fact(whole, j, name) for j, name in enumerate(names)}
         chosen = choose_columns(facts.values(), roles, source.name)
         used = [column.name for column in chosen if column.used]
@@ -118,26 +119,25 @@ def survey_source(
             break
         names = used
     steps = {name: _step(whole, names.index(name), name, scale) for name in used}
-    single = all(is_float32(first, name) for name in used)
-    preparation = Preparation(tuple(steps.values()), gaps, "float32" if single else "float64")
+    preparation, reports = decide(first, chosen, steps, missing=missing, scale=scale)
     kept: np.ndarray | range = range(whole.n_rows)
     if whole.left_out:
         kept = np.delete(np.arange(whole.n_rows), np.concatenate(whole.left_out))
     return Survey(
         preparation,
-        [report_column(column, steps.get(column.name), gaps, scale) for column in chosen],
+        reports,
         whole.n_rows,
         kept,
-        [look.n_kept for look in looks],
+        [statistics.n_kept for statistics in found],
         np.concatenate(whole.weight) if roles.weight else None,
     )
 
 
-def look_at_part(part: Part, *, names: tuple[str, ...], weight: str | None, gaps: str) -> Look:
+def part_statistics(part: Part, *, names: tuple[str, ...], weight: str | None) -> Statistics:
     """Compute the statistics of all rows of a part."""
     columns = [*names, weight] if weight else list(names)
-    looks = (_look(at, table, names, weight) for at, table in part.tables(columns))
-    return reduce(_join, looks)
+    blocks = (_block_statistics(at, table, names, weight) for at, table in part.tables(columns))
+    return reduce(_join, blocks)
 
 
 def prepared_blocks(part: Part, preparation: Preparation) -> Iterator[np.ndarray]:
@@ -159,14 +159,12 @@ def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
     for name, column in first.columns.items():
         wanted = name not in aside and (not roles.columns or name in roles.columns)
         if isinstance(column, Unusable) and column.what != "nothing":
-            facts.append(ColumnFacts(name, "other", column.n_gaps, None, f"holds {column.what}"))
+            facts.append(ColumnFacts(name, "other", column.n_missing, None, f"holds {column.what}"))
             continue
         if isinstance(column, Words) and wanted:
             text.append(name)
         kind = "text" if isinstance(column, Words) else "numeric"
         facts.append(ColumnFacts(name, kind, 0, None, None if wanted else "set aside"))
-    if roles.categorical:
-        raise InputError("--categorical needs the whole table in memory; leave it out")
     if text:
         raise InputError(
             f"{counted(len(text), 'column')} of text ({listing(map(repr, text))}) cannot be used "
@@ -175,20 +173,22 @@ def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
     return choose_columns(facts, roles, first.source)
 
 
-def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str | None) -> Look:
+def _block_statistics(
+    first_row: int, table: Table, names: Sequence[str], weight_name: str | None
+) -> Statistics:
     with shift_rows(first_row):
         values = np.stack([_numbers(table, name) for name in names])  # by column: each is summed
         weight = block_weights(table, weight_name) if weight_name else np.ones(table.n_rows)
         offset = _offsets(values, first_row)
-        n_gaps, first_gap = np.zeros(len(names), dtype=np.int64), np.full(len(names), np.inf)
+        n_missing, first_missing = np.zeros(len(names), dtype=np.int64), np.full(len(names), np.inf)
         left_out = []
         if not np.isfinite(values).all():
             if np.isinf(values).any():
                 column, row = np.argwhere(np.isinf(values))[0]
                 raise InputError(f"column {names[column]!r}, row {row + 1} is infinite")
             empty = np.isnan(values)
-            n_gaps = empty.sum(axis=1)
-            first_gap = np.where(n_gaps > 0, first_row + empty.argmax(axis=1), np.inf)
+            n_missing = empty.sum(axis=1)
+            first_missing = np.where(n_missing > 0, first_row + empty.argmax(axis=1), np.inf)
             kept = ~empty.any(axis=0)
             left_out = [first_row + np.flatnonzero(~kept)]
             values, weight = values[:, kept], weight[kept]
@@ -196,7 +196,7 @@ def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str |
     with np.errstate(over="ignore", invalid="ignore"):
         mean = values @ weight / (total_weight or 1.0)
         squares = np.square(values - mean[:, None]) @ weight
-    return Look(
+    return Statistics(
         table.n_rows,
         left_out,
         [weight] if weight_name else [],
@@ -205,8 +205,8 @@ def _look(first_row: int, table: Table, names: Sequence[str], weight_name: str |
         values.max(axis=1, initial=-np.inf),
         mean,
         squares,
-        n_gaps,
-        first_gap,
+        n_missing,
+        first_missing,
         offset,
     )
 
@@ -229,14 +229,14 @@ def _numbers(table: Table, name: str) -> np.ndarray:
     return table.numbers(name).astype(np.float64)
 
 
-def _join(a: Look, b: Look) -> Look:
+def _join(a: Statistics, b: Statistics) -> Statistics:
     """Merge the statistics of two blocks."""
     total = a.total_weight + b.total_weight
     share = b.total_weight / total if total else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         apart = b.mean - a.mean
         squares = a.squares + b.squares + np.square(apart) * a.total_weight * share
-    return Look(
+    return Statistics(
         a.n_rows + b.n_rows,
         a.left_out + b.left_out,
         a.weight + b.weight,
@@ -245,40 +245,41 @@ def _join(a: Look, b: Look) -> Look:
         np.maximum(a.high, b.high),
         a.mean + share * apart,
         squares,
-        a.n_gaps + b.n_gaps,
-        np.minimum(a.first_gap, b.first_gap),
+        a.n_missing + b.n_missing,
+        np.minimum(a.first_missing, b.first_missing),
         np.where(a.offset == b.offset, a.offset, np.nan),
     )
 
 
-def _check_rows(look: Look, names: Sequence[str], gaps: str, source: str) -> None:
-    if gaps == "error" and look.n_gaps.any():
-        j = int(np.argmax(look.n_gaps > 0))
-        total = f" ({look.n_gaps.sum()} gaps in all)" if (look.n_gaps > 0).sum() > 1 else ""
+def _check_rows(found: Statistics, names: Sequence[str], missing: str, source: str) -> None:
+    if missing == "error" and found.n_missing.any():
+        j = int(np.argmax(found.n_missing > 0))
+        n = int(found.n_missing.sum())
+        total = f" ({n} missing values in all)" if (found.n_missing > 0).sum() > 1 else ""
+        values = counted(int(found.n_missing[j]), "missing value")
         raise InputError(
-            f"column {names[j]!r} has {counted(int(look.n_gaps[j]), 'gap')}, the first in row "
-            f"{look.first_gap[j] + 1:.0f}{total}; say --gaps drop"
+            f"column {names[j]!r} has {values}, the first in row "
+            f"{found.first_missing[j] + 1:.0f}{total}; say --missing drop"
         )
-    if not look.n_kept:
-        raise InputError(f"every row of {source} has a gap")
-    if not look.total_weight:
+    if not found.n_kept:
+        raise InputError(f"every row of {source} has a missing value")
+    if not found.total_weight:
         raise InputError("the rows that are used have no weight")
 
 
-def _fact(look: Look, j: int, name: str) -> ColumnFacts:
-    n_gaps = int(look.n_gaps[j])
-    if look.low[j] == look.high[j]:
-        return ColumnFacts(name, "constant", n_gaps, 1, f"always {look.low[j]:g}")
-    if look.offset[j] in (0, 1) and look.n_rows > 2:
-        return ColumnFacts(name, "identifier", 0, look.n_rows, "counts the rows")
-    return ColumnFacts(name, "numeric", n_gaps, None, None)
+def _fact(found: Statistics, j: int, name: str) -> ColumnFacts:
+    n_missing = int(found.n_missing[j])
+    if found.low[j] == found.high[j]:
+        return ColumnFacts(name, "constant", n_missing, 1, f"always {found.low[j]:g}")
+    if found.offset[j] in (0, 1) and found.n_rows > 2:
+        return ColumnFacts(name, "identifier", 0, found.n_rows, "counts the rows")
+    return ColumnFacts(name, "numeric", n_missing, None, None)
 
 
-def _step(look: Look, j: int, name: str, scale: bool) -> NumericStep:
+def _step(found: Statistics, j: int, name: str, scale: bool) -> NumericStep:
     """Return the step for one column; the mean replaces missing values of new rows."""
-    mean, deviation = float(look.mean[j]), float(np.sqrt(look.squares[j] / look.total_weight))
-    if not scale:
-        return NumericStep(name, mean, 0.0, 1.0)
-    if not (np.isfinite(deviation) and np.isfinite(mean) and deviation > 0):
-        raise InputError(f"column {name!r} holds numbers too large or too alike to standardise")
-    return NumericStep(name, mean, mean, deviation)
+    mean, deviation = float(found.mean[j]), float(np.sqrt(found.squares[j] / found.total_weight))
+    step = numeric_step(name, fill=mean, mean=mean, deviation=deviation, scale=scale)
+    if step is None:
+        raise InputError(f"column {name!r} holds numbers too alike to standardise")
+    return step

@@ -53,7 +53,7 @@ class Tables(NamedTuple):
 def check_count(name: str, value: Any) -> int:
     """Validate a positive integer, such as a number of rows or components, and return it."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number; got {value!r}")
+        raise TypeError(f"{name} must be an integer; got {value!r}")
     if int(value) < 1:
         raise ValueError(f"{name} must be at least 1; got {value}")
     return int(value)
@@ -65,11 +65,11 @@ def check_sizes(sizes: ArrayLike) -> np.ndarray:
     if array.ndim != 1:
         raise ValueError(f"sizes must have one dimension, got an array of shape {array.shape}")
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"sizes must be whole numbers; got values of type {array.dtype}")
+        raise TypeError(f"sizes must be integers; got values of type {array.dtype}")
     good = np.isfinite(array) & (array >= 1) & (array == np.floor(array))
     if not good.all():
         first = int(good.argmin())
-        raise ValueError(f"sizes must be whole numbers from 1; cluster {first} has {array[first]}")
+        raise ValueError(f"sizes must be integers from 1; cluster {first} has {array[first]}")
     return array.astype(np.int64)
 
 

@@ -70,11 +70,11 @@ class Hyperprior(ABC):
         """Draw a value."""
 
     @abstractmethod
-    def to_line(self, value: float) -> float:
+    def unconstrain(self, value: float) -> float:
         """Transform a value to the real line."""
 
     @abstractmethod
-    def from_line(self, place: float) -> tuple[float, float]:
+    def constrain(self, place: float) -> tuple[float, float]:
         """Return the value at a point of the real line, and the log Jacobian there."""
 
 
@@ -114,11 +114,11 @@ class Gamma(Hyperprior):
         """Draw a positive value."""
         return max(float(random.gamma(self.shape) / self.rate), TINY)
 
-    def to_line(self, value: float) -> float:
+    def unconstrain(self, value: float) -> float:
         """Return the logarithm."""
         return float(np.log(value))
 
-    def from_line(self, place: float) -> tuple[float, float]:
+    def constrain(self, place: float) -> tuple[float, float]:
         """Return the exponential, and its log derivative."""
         return max(float(np.exp(min(place, 700.0))), TINY), place
 
@@ -156,11 +156,11 @@ class Beta(Hyperprior):
         """Draw a value between 0 and 1."""
         return float(np.clip(random.beta(self.a, self.b), TINY, BELOW_ONE))
 
-    def to_line(self, value: float) -> float:
+    def unconstrain(self, value: float) -> float:
         """Return the log odds."""
         return float(logit(value))
 
-    def from_line(self, place: float) -> tuple[float, float]:
+    def constrain(self, place: float) -> tuple[float, float]:
         """Return the logistic function, and its log derivative."""
         slope = -np.logaddexp(0, place) - np.logaddexp(0, -place)
         return float(np.clip(expit(place), TINY, BELOW_ONE)), float(slope)
@@ -210,10 +210,10 @@ def slice_step(
     """Take one slice-sampling step of a parameter, given its prior and log likelihood."""
 
     def log_density(place: float) -> float:
-        value, log_slope = hyperprior.from_line(place)
-        return log_likelihood(value) + hyperprior.log_density(value) + log_slope
+        value, log_jacobian = hyperprior.constrain(place)
+        return log_likelihood(value) + hyperprior.log_density(value) + log_jacobian
 
-    return hyperprior.from_line(slice_sample(log_density, hyperprior.to_line(value), random))[0]
+    return hyperprior.constrain(slice_sample(log_density, hyperprior.unconstrain(value), random))[0]
 
 
 def draw_concentration(

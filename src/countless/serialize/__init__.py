@@ -1,40 +1,43 @@
 """Serializers of the estimators of model files: their state, its shapes, and its restoration.
 
 `hard` has estimators of one clustering, `bayes` those with a component model, `tables` those of
-unprocessed tables, `baselines` scikit-learn's.
+unprocessed tables, `edited` edited clusterings, `baselines` scikit-learn's.
 """
 
 from typing import Any
 
 import numpy as np
 
-from .baselines import BASELINES
+from .baselines import SCIKIT_LEARN
 from .bayes import BAYES
+from .edited import EDITED
 from .hard import HARD
-from .serializer import Kind
+from .serializer import Serializer
 from .tables import TABLES
 
-KINDS = {kind.class_name: kind for kind in (*HARD, *BAYES, *TABLES, *BASELINES)}
+SERIALIZERS = {
+    each.estimator.class_name: each for each in (*HARD, *BAYES, *TABLES, *EDITED, *SCIKIT_LEARN)
+}
 
 
-def kind_of(estimator: Any) -> Kind | None:
+def serializer_of(estimator: Any) -> Serializer | None:
     """Return the serializer of an estimator, or None if its state cannot be saved.
 
     Examples
     --------
     >>> from sklearn.cluster import KMeans
-    >>> kind_of(KMeans()).class_name
+    >>> serializer_of(KMeans()).estimator.class_name
     'KMeans'
     """
-    kind = KINDS.get(type(estimator).__name__)
-    if kind is None or type(estimator) is not kind.load():
+    found = SERIALIZERS.get(type(estimator).__name__)
+    if found is None or type(estimator) is not found.estimator.load():
         return None
-    if kind.collect is not None:
-        return kind
+    if found.collect is not None:
+        return found
     state = vars(estimator)
     plain = all(
         isinstance(state[name], np.ndarray) and state[name].dtype.kind in letters
-        for name, letters in kind.arrays.items()
+        for name, letters in found.arrays.items()
         if name in state
     )
-    return kind if plain else None
+    return found if plain else None

@@ -4,7 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .serializer import Kind, State, check_coordinates, first_and_last, restore_attributes, sizes_of
+from ..baselines import BASELINES
+from .serializer import (
+    Serializer,
+    State,
+    check_coordinates,
+    first_and_last,
+    restore_attributes,
+    sizes_of,
+)
 
 _COVARIANCE_SHAPES = {"full": "kdd", "tied": "dd", "diag": "kd", "spherical": "k"}
 
@@ -49,19 +57,17 @@ def _restore_mixture(estimator: Any, state: State) -> None:
     estimator.n_features_in_ = state["means_"].shape[1]
 
 
-BASELINES = (
-    Kind(
-        "sklearn.cluster",
-        "KMeans",
+SCIKIT_LEARN = (
+    Serializer(
+        BASELINES["k-means"].estimator,
         {"cluster_centers_": "f"},
         {"inertia_": float, "n_iter_": int},
         _check_k_means,
         _restore_k_means,
         first_and_last("cluster_centers_"),
     ),
-    Kind(
-        "sklearn.mixture",
-        "GaussianMixture",
+    Serializer(
+        BASELINES["gaussian-mixture"].estimator,
         dict.fromkeys(("weights_", "means_", "covariances_", "precisions_cholesky_"), "f"),
         {"converged_": bool, "n_iter_": int, "lower_bound_": float},
         _check_mixture,

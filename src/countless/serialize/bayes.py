@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .._registry import ESTIMATORS, Estimator
 from .serializer import (
     RAN,
-    Kind,
+    Serializer,
     State,
     check_coordinates,
     check_groups,
@@ -131,9 +132,8 @@ def _restore_merged(estimator: Any, state: State) -> None:
 _PROJECTION = {"groups_": "i", "mean_": "f", "components_": "f"}
 
 BAYES = (
-    Kind(
-        "countless._auto.merged",
-        "MergedMixture",
+    Serializer(
+        Estimator("MergedMixture", "countless._auto.merged"),
         {**_MODEL, **_MIXTURES, **_PROJECTION},
         {**_LEVELS, **RAN},
         _check_merged,
@@ -141,18 +141,16 @@ BAYES = (
         lambda estimator: estimator.mean_[None],
         _collect_merged,
     ),
-    Kind(
-        "countless.dp_mixture",
-        "DPMixture",
+    Serializer(
+        ESTIMATORS["DPMixture"],
         {**_MODEL, **_MIXTURES},
         {**_LEVELS, **RAN},
         _check_mixtures,
         _restore_mixtures,
         _example,
     ),
-    Kind(
-        "countless.hdp_mixture",
-        "HDPMixture",
+    Serializer(
+        ESTIMATORS["HDPMixture"],
         {
             **_MODEL,
             **_MIXTURES,
@@ -167,9 +165,8 @@ BAYES = (
         _restore_mixtures,
         _example,
     ),
-    Kind(
-        "countless.bhc",
-        "BayesianHierarchicalClustering",
+    Serializer(
+        ESTIMATORS["BayesianHierarchicalClustering"],
         {
             **_MODEL,
             "node_statistics_": "f",

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .._registry import ESTIMATORS
 from .serializer import (
     RAN,
-    Kind,
+    Serializer,
     State,
     check_coordinates,
     check_groups,
@@ -138,45 +139,40 @@ def _restore_spectral(estimator: Any, state: State) -> None:
 
 
 HARD = (
-    Kind(
-        "countless.dp_means",
-        "DPMeans",
+    Serializer(
+        ESTIMATORS["DPMeans"],
         {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f"},
         {**_PRICE, **RAN},
         _check_dp_means,
         restore_centers,
         first_and_last("cluster_centers_"),
     ),
-    Kind(
-        "countless.hdp_means",
-        "HDPMeans",
+    Serializer(
+        ESTIMATORS["HDPMeans"],
         {**_CENTERS, **_GROUPS},
         {**_PRICES, **RAN},
         _check_hdp_means,
         restore_centers,
         first_and_last("cluster_centers_"),
     ),
-    Kind(
-        "countless.kernel_dp_means",
-        "KernelDPMeans",
+    Serializer(
+        ESTIMATORS["KernelDPMeans"],
         _KERNEL,
         {"gamma_": float, **_PRICE, **RAN},
         _check_kernel,
         _restore_kernel,
         first_and_last("X_fit_"),
     ),
-    Kind(
-        "countless.kernel_hdp_means",
-        "KernelHDPMeans",
+    Serializer(
+        ESTIMATORS["KernelHDPMeans"],
         {**_KERNEL, **_GROUPS},
         {"gamma_": float, **_PRICES, **RAN},
         _check_kernel_hdp,
         _restore_kernel,
         first_and_last("X_fit_"),
     ),
-    Kind(
-        "countless.spectral_dp_means",
-        "SpectralDPMeans",
+    Serializer(
+        ESTIMATORS["SpectralDPMeans"],
         {
             "X_fit_": "f",
             "labels_": "i",
@@ -189,9 +185,8 @@ HARD = (
         _restore_spectral,
         first_and_last("X_fit_"),
     ),
-    Kind(
-        "countless.affinity_propagation",
-        "AffinityPropagation",
+    Serializer(
+        ESTIMATORS["AffinityPropagation"],
         {"cluster_centers_": "f", "cluster_centers_indices_": "i", "cluster_sizes_": "i"},
         {"log_joint_": float, "damping_": float, **RAN},
         _check_exemplars,
@@ -199,9 +194,8 @@ HARD = (
         first_and_last("cluster_centers_"),
     ),
     *(
-        Kind(
-            "countless.divisive",
-            name,
+        Serializer(
+            ESTIMATORS[name],
             {"X_fit_": "f", "labels_": "i", "column_weights_": "f", "linkage_matrix_": "f"},
             RAN,
             _check_tree,

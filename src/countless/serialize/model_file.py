@@ -21,8 +21,8 @@ from .._errors import InputError, ModelFileError
 from .._npy import read_npy
 from .._threads import count_threads
 from ..preprocess.prepare import Preparation
-from . import KINDS, kind_of
-from .serializer import Kind, check_predictions
+from . import SERIALIZERS, serializer_of
+from .serializer import Serializer, check_predictions
 
 FORMAT = "countless model"
 VERSION = 1
@@ -61,7 +61,7 @@ def can_save(estimator: Any) -> bool:
     >>> can_save(KMeans()), can_save(HDBSCAN())
     (True, False)
     """
-    return kind_of(chosen(estimator)) is not None
+    return serializer_of(chosen(estimator)) is not None
 
 
 def chosen(estimator: Any) -> Any:
@@ -111,21 +111,24 @@ def model_bytes(estimator: Any, preparation: Preparation | None = None) -> bytes
     b'PK'
     """
     estimator = chosen(estimator)
-    kind = kind_of(estimator)
-    if kind is None:
+    serializer = serializer_of(estimator)
+    if serializer is None:
         raise InputError(f"{type(estimator).__name__} has no state that a model file can hold")
     try:
-        state = kind.state(estimator)
+        state = serializer.state(estimator)
+        if serializer.inner is not None:
+            inside = model_bytes(getattr(estimator, serializer.inner))
+            state["model_"] = np.frombuffer(inside, dtype=np.uint8)
     except ValueError as error:
-        raise InputError(f"{kind.class_name}: {error}") from error
-    arrays = {name: np.ascontiguousarray(state[name]) for name in kind.arrays}
+        raise InputError(f"{serializer.estimator.class_name}: {error}") from error
+    arrays = {name: np.ascontiguousarray(state[name]) for name in serializer.arrays}
     header = {
         "format": FORMAT,
         "version": VERSION,
         "countless": __version__,
-        "kind": kind.class_name,
+        "kind": serializer.estimator.class_name,
         "parameters": _plain_parameters(estimator),
-        "values": {name: made(state[name]) for name, made in kind.values.items()},
+        "values": {name: made(state[name]) for name, made in serializer.values.items()},
         "arrays": {
             name: {"dtype": str(array.dtype), "shape": list(array.shape)}
             for name, array in arrays.items()
@@ -171,29 +174,32 @@ def load_model(path: str | Path) -> SavedModel:
     try:
         with path.open("rb") as file:
             size = file.seek(0, io.SEEK_END)
-            return _read(file, size)
+            return read_model(file, size)
     except ModelFileError as error:
         raise ModelFileError(f"{path.name} is no usable model: {error}") from error
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _read(file: BinaryIO, size: int) -> SavedModel:
+def read_model(file: BinaryIO, size: int, *, inside: bool = False) -> SavedModel:
+    """Read an open model file; one that is ``inside`` another must not have another inside."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = _checked_members(archive, size)
             header = _read_header(archive, members)
-            kind = KINDS[header["kind"]]
+            serializer = SERIALIZERS[header["kind"]]
+            if inside and serializer.inner is not None:
+                raise ModelFileError("it was edited twice")
             arrays = {
                 name: _read_array(archive, members, name, letter, header["arrays"][name])
-                for name, letter in kind.arrays.items()
+                for name, letter in serializer.arrays.items()
             }
     except ModelFileError:
         raise
     except _DAMAGE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelFileError(f"it is damaged ({reason})") from error
-    return _restore(kind, header, arrays)
+    return _restore(serializer, header, arrays)
 
 
 def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -202,7 +208,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
         raise ModelFileError("it has two members of one name")
     if _HEADER not in members:
         raise ModelFileError(f"it has no {_HEADER}")
-    allowed = {_HEADER} | {f"{name}.npy" for kind in KINDS.values() for name in kind.arrays}
+    allowed = {_HEADER} | {f"{name}.npy" for each in SERIALIZERS.values() for name in each.arrays}
     if unknown := sorted(set(members) - allowed):
         raise ModelFileError(f"it has the unknown member {unknown[0]!r}")
     for name, member in members.items():
@@ -222,15 +228,15 @@ def _read_header(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) 
         raise ModelFileError(
             f"it has version {header.get('version')!r}, this countless reads version {VERSION}"
         )
-    if not isinstance(header.get("kind"), str) or header["kind"] not in KINDS:
+    if not isinstance(header.get("kind"), str) or header["kind"] not in SERIALIZERS:
         raise ModelFileError(f"its kind {header.get('kind')!r} is not a known one")
-    kind = KINDS[header["kind"]]
-    for part, names in (("arrays", kind.arrays), ("values", kind.values)):
+    serializer = SERIALIZERS[header["kind"]]
+    for part, names in (("arrays", serializer.arrays), ("values", serializer.values)):
         found = header.get(part)
         if not isinstance(found, dict) or set(found) != set(names):
             raise ModelFileError(f"its {part} must be {', '.join(sorted(names))}")
-    if set(members) != {_HEADER, *(f"{name}.npy" for name in kind.arrays)}:
-        raise ModelFileError(f"its members are not those of {kind.class_name}")
+    if set(members) != {_HEADER, *(f"{name}.npy" for name in serializer.arrays)}:
+        raise ModelFileError(f"its members are not those of {serializer.estimator.class_name}")
     return header
 
 
@@ -255,17 +261,24 @@ def _read_array(
     return array
 
 
-def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedModel:
+def _restore(
+    serializer: Serializer, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> SavedModel:
     try:
-        estimator = kind.load()()
+        estimator = serializer.estimator.make()
         parameters = header.get("parameters")
         if not isinstance(parameters, dict) or not all(map(_is_plain, parameters.values())):
             raise ValueError("its parameters are not plain values")
         estimator.set_params(**parameters)
         count_threads(parameters.get("n_jobs"))
-        values = {name: _checked_value(name, header["values"][name], kind) for name in kind.values}
-        state = arrays | values
-        n_features = kind.check(estimator, state)
+        values = {
+            name: _checked_value(name, header["values"][name], serializer)
+            for name in serializer.values
+        }
+        state: dict[str, Any] = arrays | values
+        if serializer.inner is not None:
+            state[serializer.inner] = _inside(arrays["model_"])
+        n_features = serializer.check(estimator, state)
         stated = header.get("preparation")
         preparation = None if stated is None else Preparation.from_json(stated)
         if preparation is not None and len(preparation.features()) != n_features:
@@ -273,15 +286,30 @@ def _restore(kind: Kind, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         with warnings.catch_warnings():
             # Restoring a state is not a fit, so its warnings do not apply.
             warnings.simplefilter("ignore")
-            kind.restore(estimator, state)
-        check_predictions(estimator, kind.examples(estimator))
+            serializer.restore(estimator, state)
+        check_predictions(estimator, _examples(serializer, estimator))
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(" ".join(str(error).split())) from error
     return SavedModel(estimator, preparation)
 
 
-def _checked_value(name: str, value: Any, kind: Kind) -> Any:
-    expected = kind.values[name]
+def _inside(content: np.ndarray) -> Any:
+    """Return the estimator whose file is inside another file."""
+    if content.dtype != np.uint8 or content.ndim != 1:
+        raise ValueError("its model_ is no file")
+    return read_model(io.BytesIO(content.tobytes()), len(content), inside=True).estimator
+
+
+def _examples(serializer: Serializer, estimator: Any) -> Any:
+    """Return rows that a restored estimator must be able to predict."""
+    if serializer.examples is not None:
+        return serializer.examples(estimator)
+    inner = getattr(estimator, str(serializer.inner))
+    return _examples(SERIALIZERS[type(inner).__name__], inner)
+
+
+def _checked_value(name: str, value: Any, serializer: Serializer) -> Any:
+    expected = serializer.values[name]
     numeric = expected is float and type(value) is int
     if type(value) is not expected and not numeric:
         raise ValueError(f"its {name} is {value!r}, expected {expected.__name__}")

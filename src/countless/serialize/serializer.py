@@ -2,10 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .._registry import Estimator
 
 State = dict[str, Any]  # arrays and plain values by their names
 
@@ -14,7 +15,7 @@ RAN = {"n_iter_": int, "converged_": bool}
 _MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
 
-class Kind(NamedTuple):
+class Serializer(NamedTuple):
     """The serializer of one estimator class: which part of its fitted state is saved.
 
     ``arrays`` gives the NumPy kind letters of each array, ``values`` the type of each plain value;
@@ -22,21 +23,18 @@ class Kind(NamedTuple):
     in itself or with the parameters, and returns the number of columns the model expects.
     ``restore`` copies the state into a new estimator, and ``examples`` returns rows that it must
     then be able to predict. ``collect`` computes the state where it is not attributes of the same
-    names.
+    names. ``inner`` is the attribute with another estimator, whose own file is the array
+    ``model_``; the state then has that estimator, and its examples may be those of the outer one.
     """
 
-    module: str
-    class_name: str
+    estimator: Estimator
     arrays: dict[str, str]
     values: dict[str, type]
     check: Callable[[Any, State], int]
     restore: Callable[[Any, State], None]
-    examples: Callable[[Any], Any]
+    examples: Callable[[Any], Any] | None
     collect: Callable[[Any], State] | None = None
-
-    def load(self) -> type:
-        """Import the class."""
-        return getattr(import_module(self.module), self.class_name)
+    inner: str | None = None
 
     def state(self, estimator: Any) -> State:
         """Return the saved state of a fitted estimator."""

@@ -4,24 +4,29 @@ from typing import Any
 
 import numpy as np
 
-from .serializer import RAN, Kind, State, restore_attributes, sizes_of
+from .._registry import ESTIMATORS
+from .serializer import RAN, Serializer, State, restore_attributes, sizes_of
 
 
 def _collect(estimator: Any) -> State:
-    from .._mcmc.crosscat.saved import pack
+    from .._mcmc.crosscat.predictive_state import pack
 
     ran = {name: getattr(estimator, name) for name in RAN}
-    return pack(estimator.answers()) | ran | {"named": hasattr(estimator, "feature_names_in_")}
+    return (
+        pack(estimator.predictive_state())
+        | ran
+        | {"named": hasattr(estimator, "feature_names_in_")}
+    )
 
 
 def _check(estimator: Any, state: State) -> int:
-    from .._mcmc.crosscat.saved import unpack
+    from .._mcmc.crosscat.predictive_state import unpack
 
     return len(unpack(state).names)
 
 
 def _restore(estimator: Any, state: State) -> None:
-    from .._mcmc.crosscat.saved import unpack
+    from .._mcmc.crosscat.predictive_state import unpack
 
     estimator.restore(unpack(state), named=state["named"])
     for name in RAN:
@@ -30,7 +35,7 @@ def _restore(estimator: Any, state: State) -> None:
 
 def _example(estimator: Any) -> Any:
     """Return one row, at the origins of the model's columns."""
-    return estimator.answers().model.table(np.zeros((1, estimator.n_features_in_)))
+    return estimator.predictive_state().model.table(np.zeros((1, estimator.n_features_in_)))
 
 
 _ARRAYS = {
@@ -58,7 +63,7 @@ _BLOCKS = {
 
 def _collect_blocks(estimator: Any) -> State:
     from .._mcmc.crosscat.table import names_array
-    from ..models.named import MODELS
+    from ..models.registry import MODELS, model_class
     from ..models.saved import pack_model
 
     model = type(estimator.model_.encoders[0])
@@ -68,7 +73,7 @@ def _collect_blocks(estimator: Any) -> State:
     return {name: getattr(estimator, name) for name in (*_BLOCKS, *RAN)} | {
         "columns": names_array(estimator.column_names_),
         "named": hasattr(estimator, "feature_names_in_"),
-        "cell_model": next(name for name, made in MODELS.items() if made is model),
+        "cell_model": next(name for name in MODELS if model_class(name) is model),
         "cell_table": packed.table,
         "cell_levels": packed.levels,
         "cell_hyper": packed.hyper,
@@ -76,14 +81,14 @@ def _collect_blocks(estimator: Any) -> State:
 
 
 def _cell_model(state: State) -> Any:
-    from .._mcmc.bicluster.cells import CELL_MODELS
-    from ..models.named import MODELS
+    from ..models.registry import MODELS, model_class
     from ..models.saved import PackedModel, unpack_model
 
-    if not issubclass(MODELS.get(state["cell_model"], object), CELL_MODELS):
-        raise ValueError(f"its cell_model {state['cell_model']!r} is not one of cells")
+    name = state["cell_model"]
+    if name not in MODELS or not model_class(name).for_cells:
+        raise ValueError(f"its cell_model {name!r} is not one of cells")
     packed = (state[f"cell_{part}"] for part in PackedModel._fields)
-    return unpack_model(state["cell_model"], PackedModel(*packed))
+    return unpack_model(name, PackedModel(*packed))
 
 
 def _check_blocks(estimator: Any, state: State) -> int:
@@ -116,9 +121,8 @@ def _example_blocks(estimator: Any) -> Any:
 
 
 TABLES = (
-    Kind(
-        "countless.crosscat",
-        "CrossCat",
+    Serializer(
+        ESTIMATORS["CrossCat"],
         _ARRAYS,
         RAN | {"named": bool},
         _check,
@@ -126,9 +130,8 @@ TABLES = (
         _example,
         _collect,
     ),
-    Kind(
-        "countless.biclustering",
-        "DPBiclustering",
+    Serializer(
+        ESTIMATORS["DPBiclustering"],
         {
             **_BLOCKS,
             "columns": "Ui",  # (n_columns,) their names, or positions

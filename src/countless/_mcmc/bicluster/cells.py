@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,12 +13,11 @@ from countless._mcmc.crosscat.table import read_table
 from countless._mcmc.draws import equal_keys
 from countless.kernels.arrays import plain
 from countless.kernels.models_bundles import add_bundles
-from countless.models import Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Model, Poisson
+from countless.models import Bernoulli, Categorical, DiagonalGaussian
+from countless.models.cells import ColumnModel
 from countless.models.checks import ROUNDING, BadCell, numbers
-from countless.models.named import MODELS, as_model
 from countless.models.protocol import BoundModel
-
-CELL_MODELS = (Bernoulli, Categorical, DiagonalGaussian, FixedGaussian, Poisson)
+from countless.models.registry import MODELS, as_model, model_class
 
 
 class Cells(NamedTuple):
@@ -108,7 +107,7 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         row, column = np.nonzero(~gap.astype(bool))
         values, shape = table[row, column], table.shape
     if not len(values):
-        raise ValueError("X has no cell that is not a gap")
+        raise ValueError("X has no cell that is not missing")
     if reset:
         estimator.column_names_ = names
     return Cells(values[:, None], row, column, shape)
@@ -121,7 +120,7 @@ def _truth_as_numbers(cells: np.ndarray) -> np.ndarray:
     return cells
 
 
-def choose_model(model: Any, cells: Cells) -> Model:
+def choose_model(model: Any, cells: Cells) -> ColumnModel:
     """Return the model of a cell: the given one, or with 'auto' one for the type of the values."""
     if isinstance(model, str) and model == "auto":
         values = cells.values[:, 0]
@@ -129,17 +128,17 @@ def choose_model(model: Any, cells: Cells) -> Model:
             return Categorical()
         return Bernoulli() if np.isin(values, (0.0, 1.0)).all() else DiagonalGaussian()
     chosen = as_model(model)
-    if not isinstance(chosen, CELL_MODELS):
-        known = [repr(name) for name, kind in MODELS.items() if issubclass(kind, CELL_MODELS)]
+    if not chosen.for_cells:
+        known = [repr(name) for name in MODELS if model_class(name).for_cells]
         raise ValueError(
             f"model must be 'auto', {', '.join(known)}, or one of these; got {model!r}"
         )
-    return chosen
+    return cast(ColumnModel, chosen)
 
 
-def bind(model: Model, cells: Cells) -> BoundModel:
+def bind(model: ColumnModel, cells: Cells) -> BoundModel:
     """Return the model of one cell, with hyperparameters set from all cells."""
-    if isinstance(model, DiagonalGaussian | FixedGaussian):
+    if model.real_valued:
         _check_digits(cells)
     return _named_cells(cells, lambda: model.bind(cells.values))
 

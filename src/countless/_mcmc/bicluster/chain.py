@@ -8,26 +8,57 @@ are integrated out (Murphy, Machine Learning: a Probabilistic Perspective, secti
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from countless._mcmc.bicluster.bundle import Bundle
 from countless._mcmc.bicluster.cells import CellStatistics
-from countless._mcmc.collapsed import Partition, Setting, collapsed_sweep, partition_of
-from countless._mcmc.gibbs import Draw
+from countless._mcmc.gibbs import Partition, Target, collapsed_sweep, partition_of
+from countless._mcmc.partition_chain import Draw
 from countless._mcmc.split_merge import split_and_merge
-from countless.models.protocol import BoundModel
+from countless.kernels.models_bundles import BundleClusters
+from countless.models.protocol import BoundModel, ClusterModel
 from countless.priors import PartitionPrior
 
-# Split-merge proposals for rows, and for columns, after each sweep.
-N_TRIES = 4
-# Initial state: rows are clustered by at most this number of columns, each a singleton cluster, in
-# this number of sweeps; then columns are clustered given these rows, in as many.
-START_COLUMNS, START_SWEEPS = 64, 5
-# Largest lookup table of the terms of log marginals by count; otherwise it has twice the count of
-# the largest block. Tables depend on hyperparameters, and are computed again when these change.
-MOST_COUNTS = 2**16
+
+class Bundle(ClusterModel):
+    """The model of rows given column clusters: independent cell models, one for each cluster.
+
+    A row consists of the sufficient statistics of ``n_parts`` sets of cells. ``tables`` are the
+    lookup tables of the cells' model, by count.
+    """
+
+    def __init__(self, cell: BoundModel, n_parts: int, tables: np.ndarray):
+        self.cell, self.n_parts, self.tables_of_cell = cell, n_parts, tables
+        self.width = n_parts * cell.width
+
+    def _allocate(self, capacity: int) -> BundleClusters:
+        parts = np.zeros(((capacity + 1) * self.n_parts, self.cell.width))
+        return BundleClusters(
+            statistics=parts[: capacity * self.n_parts].reshape(capacity, self.width),
+            parts=parts,
+            marginals=np.zeros((capacity, self.n_parts)),
+            found=np.empty((2, capacity)),
+            chosen=np.empty(capacity, dtype=np.int64),
+            tables=self.tables_of_cell,
+            cell=self.cell.clusters(capacity),
+        )
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of a chain, chosen by ``benchmarks/bicluster.py``."""
+
+    proposals: int = 4  # split-merge proposals for rows, and for columns, after each sweep
+    initial_columns: int = 64  # columns that rows are first clustered by, each a singleton cluster
+    initial_sweeps: int = 5  # over the rows, and then over the columns
+    # Largest lookup table of the terms of log marginals by count; otherwise it has twice the count
+    # of the largest block. Tables are computed again when hyperparameters change.
+    most_counts: int = 2**16
+
+
+TUNING = Tuning()
 
 
 class BiclusterDraw(NamedTuple):
@@ -58,9 +89,9 @@ class Side:
         self, model: Bundle, rows: np.ndarray, random: np.random.Generator, n_tries: int
     ) -> Partition:
         """Make a Gibbs sweep and split-merge proposals, and sample the prior's parameters."""
-        setting = Setting(model, rows, self.prior.tables(len(rows)), random)
-        partition = collapsed_sweep(partition_of(model, rows, self.labels), setting)
-        partition = split_and_merge(partition, setting, n_tries)
+        target = Target(model, rows, self.prior.tables(len(rows)), random)
+        partition = collapsed_sweep(partition_of(model, rows, self.labels), target)
+        partition = split_and_merge(partition, target, n_tries)
         self.labels = partition.labels
         if self.given_prior.hyperpriors:
             self.prior = self.given_prior.update_parameters(self.prior, partition.sizes, random)
@@ -106,7 +137,7 @@ class BiclusterChain:
             Side(n_items, given_prior, random)
             for n_items, given_prior in zip(cells.shape, priors, strict=True)
         )
-        self._n_tries = N_TRIES if split_merge else 0
+        self._n_tries = TUNING.proposals if split_merge else 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
         self._blocks: np.ndarray  # (n_blocks, width), the statistics of each
         self._start()
@@ -144,15 +175,15 @@ class BiclusterChain:
         With all columns in one cluster, rows would differ in little but their means.
         """
         n_rows, n_columns = self.cells.shape
-        some = self.random.permutation(n_columns)[:START_COLUMNS]
+        some = self.random.permutation(n_columns)[: TUNING.initial_columns]
         part = np.full(n_columns, -1)
         part[some] = np.arange(len(some))
         sums, tables = self.cells.of_rows(part), self.model.tables(n_rows)
-        for _ in range(START_SWEEPS):
+        for _ in range(TUNING.initial_sweeps):
             self._move(self.rows, sums, tables)
         sums = self.cells.of_columns(self.rows.labels)
-        tables = self.model.tables(min(len(self.cells.value), MOST_COUNTS))
-        for _ in range(START_SWEEPS):
+        tables = self.model.tables(min(len(self.cells.value), TUNING.most_counts))
+        for _ in range(TUNING.initial_sweeps):
             partition = self._move(self.columns, sums, tables)
         self._blocks = partition.statistics.reshape(-1, self.model.width)
 
@@ -162,4 +193,4 @@ class BiclusterChain:
         return side.move(model, sums, self.random, self._n_tries)
 
     def _tables(self) -> np.ndarray:
-        return self.model.tables(min(2 * int(self._blocks[:, 0].max()), MOST_COUNTS))
+        return self.model.tables(min(2 * int(self._blocks[:, 0].max()), TUNING.most_counts))

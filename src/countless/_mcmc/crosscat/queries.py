@@ -9,9 +9,17 @@ import numpy as np
 from sklearn.base import ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from countless._mcmc.crosscat import predictive
-from countless._mcmc.crosscat.posterior import CrossCatPosterior
-from countless._mcmc.crosscat.saved import Answers
+from countless._mcmc.crosscat.posterior import (
+    CrossCatPosterior,
+    DrawMixtures,
+    cell_surprises,
+    draw_rows,
+    log_densities,
+    mixtures_of_draw,
+    predict_cells,
+    row_similarity,
+)
+from countless._mcmc.crosscat.predictive_state import PredictiveState
 from countless._mcmc.crosscat.table import Table, column_places, like, one_row, read_table
 from countless._mcmc.predictive import normalised
 from countless._mcmc.sampled import Sampled, averaged
@@ -36,12 +44,12 @@ class Unusual(NamedTuple):
     surprise: float
 
 
-class Asked(DensityMixin, ClusterMixin, Sampled):
+class Queries(DensityMixin, ClusterMixin, Sampled):
     """Base class of CrossCat with its queries."""
 
     posterior_: CrossCatPosterior  # type: ignore[assignment]
     column_names_: list[Any]
-    _answers: Answers
+    _predictive: PredictiveState
     # Attributes of the fitted table; a model loaded from a file has none of them.
     _given: Any
     _table: Table
@@ -51,7 +59,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
     def encoded_rows(self):
         """Return the table as numbers; categories are indices into their sorted levels."""
         self._check_has_rows()
-        return self._answers.model.rows(self._table) + self._answers.model.origin
+        return self._predictive.model.rows(self._table) + self._predictive.model.origin
 
     def dependence(self):
         """Return the dependence probabilities of pairs of columns.
@@ -62,7 +70,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             The share of draws in which they are in one view.
         """
         check_is_fitted(self, "n_clusters_")
-        return self._answers.together.copy()
+        return self._predictive.together.copy()
 
     def similarity(self, rows=None, columns=None):
         """Return the similarity of rows: the probability that they are in one cluster.
@@ -88,7 +96,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             places = column_places(self.column_names_, columns)
         what = f"the similarity of {len(asked):,} rows"
         state_memory(what, 8 * len(asked) ** 2, "ask for some rows")
-        return predictive.similarity(averaged(self.posterior_.every()), asked, asked, places)
+        return row_similarity(averaged(self.posterior_.every()), asked, asked, places)
 
     def impute(self, X=None):
         """Impute the missing values of a table by posterior predictive estimates.
@@ -108,16 +116,16 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         fitted = X is None
         if fitted:
             self._check_has_rows()
-        tables = self._tables()
+        draws = self._mixtures()
         X = self._given if fitted else X
         table = self._table if fitted else read_table(self, X, reset=False)
-        rows = self._rows if fitted else self._answers.model.rows(table)
-        gaps = np.isnan(rows)
+        rows = self._rows if fitted else self._predictive.model.rows(table)
+        missing = np.isnan(rows)
         uncertainty = np.full(rows.shape, np.nan)
         columns = list(table.cells)
-        for j, guess in predictive.guess_cells(tables, rows, gaps, fitted=fitted).items():
-            uncertainty[gaps[:, j], j] = guess.uncertainty
-            columns[j] = self._answers.filled(table.cells[j], j, gaps[:, j], guess.value)
+        for j, prediction in predict_cells(draws, rows, missing, fitted=fitted).items():
+            uncertainty[missing[:, j], j] = prediction.uncertainty
+            columns[j] = self._predictive.filled(table.cells[j], j, missing[:, j], prediction.value)
         return Imputation(like(X, table.columns, columns), uncertainty)
 
     def sample(self, n_samples=1, given=None, random_state=None):
@@ -135,14 +143,14 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         ndarray or data frame of shape (n_samples, n_features)
             Of the type of the table that was fitted.
         """
-        tables = self._tables()
+        draws = self._mixtures()
         if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}")
-        row = self._answers.model.rows(one_row(self.column_names_, given or {}))
-        drawn = predictive.draw_rows(tables, row, int(n_samples), as_generator(random_state))
+            raise ValueError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
+        row = self._predictive.model.rows(one_row(self.column_names_, given or {}))
+        drawn = draw_rows(draws, row, int(n_samples), as_generator(random_state))
         new = np.ones(n_samples, dtype=bool)
         columns = [
-            self._answers.filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])
+            self._predictive.filled(drawn[:, j], j, new, drawn[:, j]) for j in range(drawn.shape[1])
         ]
         return like(getattr(self, "_given", None), self.column_names_, columns)
 
@@ -162,7 +170,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             Conditional on a row being in one of them.
         """
         rows = self._rows_of(X)
-        (view,) = self._answers.estimate.views
+        (view,) = self._predictive.estimate.views
         return normalised(view.log_weighted(rows)[:, :-1])
 
     def score_samples(self, X):
@@ -170,7 +178,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
 
         The density is the mean over up to 32 draws; missing values are integrated out.
         """
-        return predictive.log_densities(self._tables(), self._rows_of(X))
+        return log_densities(self._mixtures(), self._rows_of(X))
 
     def score(self, X, y=None):
         """Return the mean log density of the rows of X."""
@@ -187,7 +195,7 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
             row.
         """
         self._check_has_rows()
-        found = predictive.surprises(self._tables(), self._rows)
+        found = cell_surprises(self._mixtures(), self._rows)
         seen = ~np.isnan(found)
         usual = np.where(seen, found, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
         return found - usual
@@ -216,38 +224,38 @@ class Asked(DensityMixin, ClusterMixin, Sampled):
         mean = np.where(seen, surprise, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
         return np.argsort(-mean, kind="stable")[:n]
 
-    def answers(self) -> Answers:
+    def predictive_state(self) -> PredictiveState:
         """Return the data that queries about new rows need, for model files."""
-        self._tables()
-        return self._answers
+        self._mixtures()
+        return self._predictive
 
-    def restore(self, answers: Answers, *, named: bool) -> None:
+    def restore(self, state: PredictiveState, *, named: bool) -> None:
         """Set the state of this estimator from a saved one."""
-        self._answers = answers
-        self.column_names_ = answers.names
-        self.n_features_in_ = len(answers.names)
-        self.n_clusters_ = len(answers.estimate.views[0].shares) - 1
+        self._predictive = state
+        self.column_names_ = state.names
+        self.n_features_in_ = len(state.names)
+        self.n_clusters_ = len(state.estimate.views[0].shares) - 1
         if named:
-            self.feature_names_in_ = np.array(answers.names, dtype=object)
+            self.feature_names_in_ = np.array(state.names, dtype=object)
 
     def _check_has_rows(self) -> None:
         check_is_fitted(self, "n_clusters_")
         if not hasattr(self, "posterior_"):
             raise ValueError("a model loaded from a file has no rows of its own: give X, or fit")
 
-    def _tables(self) -> list[predictive.DrawnTable]:
+    def _mixtures(self) -> list[DrawMixtures]:
         """Return the draws that queries average over; their statistics are computed once."""
         check_is_fitted(self, "n_clusters_")
-        if not self._answers.tables:
+        if not self._predictive.draws:
             draws = averaged(self.posterior_.every())
-            self._answers.tables.extend(
-                predictive.drawn_table(self._model, self._rows, draw) for draw in draws
+            self._predictive.draws.extend(
+                mixtures_of_draw(self._model, self._rows, draw) for draw in draws
             )
-        return self._answers.tables
+        return self._predictive.draws
 
     def _rows_of(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_clusters_")
-        return self._answers.model.rows(read_table(self, X, reset=False))
+        return self._predictive.model.rows(read_table(self, X, reset=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -9,8 +9,8 @@ import narwhals as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from countless._data.cells import read_columns
 from countless._numbers import check_column_names
-from countless.dissimilarity.cells import read_columns
 
 
 class _Cells(NamedTuple):

@@ -3,41 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from countless._mcmc.gibbs import SWEEPS_BEFORE_REFRESH, move_hyper
 from countless._mcmc.hdp.split_merge import split_and_merge
 from countless._mcmc.hdp.state import (
     Concentrations,
     PriorSpec,
     assign_rows,
-    draw_shared,
-    log_seating,
+    draw_weights,
+    log_prior_of_state,
     move_local_clusters,
-    seating_of,
+    state_of,
 )
+from countless._mcmc.partition_chain import SWEEPS_BEFORE_REFRESH, move_hyper
 from countless.models import BoundModel
 
-# Which groups use a cluster mixes slowly. The moves that change it cost less than the others of a
-# sweep: they are made N_PASSES times, with N_VISITS local clusters of each group.
-N_PASSES, N_VISITS = 3, 2
-# Split-merge proposals after each sweep: EARLY_TRIES in the first EARLY_SWEEPS, then N_TRIES.
-N_TRIES, EARLY_TRIES, EARLY_SWEEPS = 4, 16, 20
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of a sweep; they change how fast the chain mixes, but not its posterior.
+
+    Which groups use a cluster mixes slowly. The moves that change it cost less than the others, and
+    are made several times in each sweep. The values were chosen by ``benchmarks/hdp.py``.
+    """
+
+    passes: int = 3  # of Gibbs moves in each sweep
+    local_moves: int = 2  # local clusters of each group that move in each pass
+    proposals: int = 4  # split-merge proposals after each sweep
+    early_proposals: int = 16  # the same in the first sweeps
+    early_sweeps: int = 20
 
 
-class SharedDraw(NamedTuple):
+TUNING = Tuning()
+
+
+class HDPDraw(NamedTuple):
     """One posterior draw: the stored part of a chain's state."""
 
     labels: np.ndarray  # (n_rows,), of the smallest sufficient integer type
     log_joint: float
     weights: np.ndarray  # (n_clusters + 1,); the last is that of all empty clusters
-    at: Concentrations
+    concentrations: Concentrations
     hyper: np.ndarray  # (n_hyper,), of the model
 
 
-class SharedChain:
+class HDPChain:
     """A Markov chain that starts from given labels.
 
     Parameters
@@ -76,78 +89,97 @@ class SharedChain:
         self.group = np.ascontiguousarray(group, dtype=np.int32)
         self._split_merge, self.n_swept = split_merge, 0
         self._free = np.flatnonzero(model.hyper.free) if sample_hyper else np.empty(0, dtype=int)
-        self.seating = seating_of(model, rows, self.group, labels, int(group.max()) + 1)
-        self.at = given_prior.draw(random)
-        self.draw_shared()
+        self.state = state_of(model, rows, self.group, labels, int(group.max()) + 1)
+        self.concentrations = given_prior.draw(random)
+        self.draw_weights()
 
     @property
     def n_clusters(self) -> int:
         """Number of nonempty clusters."""
-        return self.seating.n_clusters
+        return self.state.n_clusters
 
     def sweep(self) -> None:
         """Update the clusters of rows, weights, both concentrations and hyperparameters."""
         self.n_swept += 1
         if self.n_swept % SWEEPS_BEFORE_REFRESH == 0:
             self._sum_afresh()
-        for _ in range(N_PASSES):
+        for _ in range(TUNING.passes):
             self.assign_rows()
-            self.move_local_clusters(N_VISITS)
-            self.draw_shared()
+            self.move_local_clusters(TUNING.local_moves)
+            self.draw_weights()
         if self._split_merge:
-            self.split_and_merge(EARLY_TRIES if self.n_swept <= EARLY_SWEEPS else N_TRIES)
-            self.draw_shared()
+            early = self.n_swept <= TUNING.early_sweeps
+            self.split_and_merge(TUNING.early_proposals if early else TUNING.proposals)
+            self.draw_weights()
         if len(self._free):
             self.move_hyper()
 
     def assign_rows(self) -> None:
         """Draw the cluster of each row in turn, given all others."""
-        self.seating = assign_rows(
-            self.seating, self.model, self.rows, self.group, self.at, self.random
+        self.state = assign_rows(
+            self.state, self.model, self.rows, self.group, self.concentrations, self.random
         )
 
-    def move_local_clusters(self, n_visits: int) -> None:
-        """Draw the global cluster of ``n_visits`` local clusters of each group."""
-        self.seating = move_local_clusters(
-            self.seating, self.model, self.rows, self.group, self.at, self.random, n_visits
+    def move_local_clusters(self, n_local_moves: int) -> None:
+        """Draw the global cluster of ``n_local_moves`` local clusters of each group."""
+        self.state = move_local_clusters(
+            self.state,
+            self.model,
+            self.rows,
+            self.group,
+            self.concentrations,
+            self.random,
+            n_local_moves,
         )
 
-    def split_and_merge(self, n_tries: int) -> None:
-        """Make ``n_tries`` split-merge proposals."""
-        self.seating = split_and_merge(
-            self.seating, self.model, self.rows, self.group, self.at, self.random, n_tries
+    def split_and_merge(self, n_proposals: int) -> None:
+        """Make ``n_proposals`` split-merge proposals."""
+        self.state = split_and_merge(
+            self.state,
+            self.model,
+            self.rows,
+            self.group,
+            self.concentrations,
+            self.random,
+            n_proposals,
         )
 
-    def draw_shared(self) -> None:
+    def draw_weights(self) -> None:
         """Draw the weights of clusters and both concentrations."""
-        self.seating, self.at = draw_shared(self.seating, self.given_prior, self.at, self.random)
+        self.state, self.concentrations = draw_weights(
+            self.state, self.given_prior, self.concentrations, self.random
+        )
 
     def move_hyper(self) -> None:
         """Sample some hyperparameters of the model, given the clusters."""
-        self.model = move_hyper(self.model, self.seating.statistics, self._free, self.random)
+        self.model = move_hyper(self.model, self.state.statistics, self._free, self.random)
 
     def log_joint(self) -> float:
         """Return the log joint density of rows, clusters, weights and all sampled parameters.
 
         The density of the weights is that of their log ratios, which is bounded.
         """
-        total = float(self.model.log_marginal(self.seating.statistics).sum())
-        total += np.log(self.seating.weights).sum()
-        total += log_seating(self.seating, self.at) + self.given_prior.log_density(self.at)
+        total = float(self.model.log_marginal(self.state.statistics).sum())
+        total += np.log(self.state.weights).sum()
+        total += log_prior_of_state(self.state, self.concentrations) + self.given_prior.log_density(
+            self.concentrations
+        )
         return total + self.model.hyper.log_prior(self.model.hyper.value)
 
-    def record(self) -> SharedDraw:
+    def record(self) -> HDPDraw:
         """Return the present state as a draw."""
-        labels = self.seating.labels.astype(np.min_scalar_type(self.n_clusters - 1))
-        weights = self.seating.weights
-        return SharedDraw(labels, self.log_joint(), weights, self.at, self.model.hyper.value)
+        labels = self.state.labels.astype(np.min_scalar_type(self.n_clusters - 1))
+        weights = self.state.weights
+        return HDPDraw(
+            labels, self.log_joint(), weights, self.concentrations, self.model.hyper.value
+        )
 
     def _sum_afresh(self) -> None:
-        statistics = self.model.statistics(self.rows, self.seating.labels)
-        self.seating = self.seating._replace(statistics=statistics)
+        statistics = self.model.statistics(self.rows, self.state.labels)
+        self.state = self.state._replace(statistics=statistics)
 
 
-def concentrations_of(draws: Sequence[Sequence[SharedDraw]]) -> dict[str, np.ndarray]:
+def concentrations_of(draws: Sequence[Sequence[HDPDraw]]) -> dict[str, np.ndarray]:
     """Return both concentrations in each draw of each chain, (n_chains, n_draws)."""
-    at = np.array([[draw.at for draw in chain] for chain in draws])
-    return {name: at[:, :, place] for place, name in enumerate(Concentrations._fields)}
+    values = np.array([[draw.concentrations for draw in chain] for chain in draws])
+    return {name: values[:, :, place] for place, name in enumerate(Concentrations._fields)}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from countless._mcmc.collapsed import NO_TARGET
-from countless._mcmc.hdp.state import Concentrations, Seating, count_cells, log_rising
+from countless._mcmc.gibbs import NO_TARGET
+from countless._mcmc.hdp.state import Concentrations, HDPState, count_cells, log_rising
 from countless.kernels.hdp_gibbs import sweep_groups
 from countless.kernels.split_merge import LAUNCH_SCANS
 from countless.models import BoundModel
@@ -29,7 +29,7 @@ class _Data(NamedTuple):
     model: BoundModel
     rows: np.ndarray
     group: np.ndarray
-    at: Concentrations
+    concentrations: Concentrations
     random: np.random.Generator
 
 
@@ -39,31 +39,31 @@ class _Pieces(NamedTuple):
     side: np.ndarray  # (n_rows,) int32, 0 or 1 for rows of the cluster
     counts: np.ndarray  # (n_groups, 2)
     statistics: np.ndarray  # (2, width)
-    log_proposed: float
+    log_proposal: float
 
 
 def split_and_merge(
-    seating: Seating,
+    state: HDPState,
     model: BoundModel,
     rows: np.ndarray,
     group: np.ndarray,
-    at: Concentrations,
+    concentrations: Concentrations,
     random: np.random.Generator,
-    n_tries: int,
-) -> Seating:
-    """Make ``n_tries`` split or merge proposals, and return the resulting state."""
-    data = _Data(model, rows, group, at, random)
-    marginals = model.log_marginal(seating.statistics)
-    for _ in range(n_tries):
+    n_proposals: int,
+) -> HDPState:
+    """Make ``n_proposals`` split or merge proposals, and return the resulting state."""
+    data = _Data(model, rows, group, concentrations, random)
+    marginals = model.log_marginal(state.statistics)
+    for _ in range(n_proposals):
         move = _split if random.random() < 0.5 else _merge
-        moved = move(data, seating, marginals)
+        moved = move(data, state, marginals)
         if moved is not None:
-            seating = moved
-            marginals = model.log_marginal(seating.statistics)
-    return seating
+            state = moved
+            marginals = model.log_marginal(state.statistics)
+    return state
 
 
-def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
+def _split(data: _Data, old: HDPState, marginals: np.ndarray) -> HDPState | None:
     """Propose to split the cluster of a random row; return the new state, None if rejected."""
     i = data.random.integers(len(data.rows))
     whole = old.labels[i]
@@ -73,17 +73,18 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     others = members[members != i]
     j = others[data.random.integers(len(others))]
     weight = old.weights[whole]
-    pieces = _share_out(data, np.array([i, j]), members, weight, None)
-    share = data.random.beta(*_expected_tables(pieces.counts, data.at.alpha * weight))
+    pieces = _allocate(data, np.array([i, j]), members, weight, None)
+    share = data.random.beta(*_expected_tables(pieces.counts, data.concentrations.alpha * weight))
     share = np.clip(share, LEAST_SHARE, 1.0 - LEAST_SHARE)
     own = data.model.log_marginal(pieces.statistics)
     joined = marginals[whole] - own.sum()
-    gains = _gains(data, old, marginals, whole, pieces.statistics[0], own[0])
-    gains[whole] = joined  # after the split this slot has the other piece
-    log_ratio = _log_apart(data, pieces.counts, weight, share) - joined - pieces.log_proposed
-    log_ratio += 0.5 * joined - np.logaddexp.reduce(0.5 * gains)
-    log_ratio += np.log((len(members) - 1) / pieces.counts[:, 1].sum())
-    if not -data.random.exponential() < log_ratio:
+    log_merge_ratios = _log_merge_ratios(data, old, marginals, whole, pieces.statistics[0], own[0])
+    log_merge_ratios[whole] = joined  # after the split this slot has the other piece
+    log_acceptance = _log_ratio_of_two(data, pieces.counts, weight, share) - joined
+    log_acceptance -= pieces.log_proposal
+    log_acceptance += 0.5 * joined - np.logaddexp.reduce(0.5 * log_merge_ratios)
+    log_acceptance += np.log((len(members) - 1) / pieces.counts[:, 1].sum())
+    if not -data.random.exponential() < log_acceptance:
         return None
     labels = old.labels.copy()
     labels[members[pieces.side[members] == 1]] = old.n_clusters
@@ -93,35 +94,35 @@ def _split(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     weights[whole] = share * weight
     statistics = np.concatenate([old.statistics, pieces.statistics[1:]])
     statistics[whole] = pieces.statistics[0]
-    return Seating(labels, counts, weights, statistics)
+    return HDPState(labels, counts, weights, statistics)
 
 
-def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
+def _merge(data: _Data, old: HDPState, marginals: np.ndarray) -> HDPState | None:
     """Propose to merge a random row's cluster with another; return the state, None if rejected."""
     if old.n_clusters == 1:
         return None
     i = data.random.integers(len(data.rows))
     a = old.labels[i]
-    gains = _gains(data, old, marginals, a, old.statistics[a], marginals[a])
-    log_sum = np.logaddexp.reduce(0.5 * gains)
-    chances = np.cumsum(np.exp(0.5 * gains - log_sum))
-    b = int(np.searchsorted(chances, data.random.random(), side="right"))
+    log_merge_ratios = _log_merge_ratios(data, old, marginals, a, old.statistics[a], marginals[a])
+    log_sum = np.logaddexp.reduce(0.5 * log_merge_ratios)
+    below = np.cumsum(np.exp(0.5 * log_merge_ratios - log_sum))
+    b = int(np.searchsorted(below, data.random.random(), side="right"))
     b = min(b, old.n_clusters - 1)
     counts, weight = old.counts[:, [a, b]], old.weights[a] + old.weights[b]
     sizes = counts.sum(axis=0)
     share = np.clip(old.weights[a] / weight, LEAST_SHARE, 1.0 - LEAST_SHARE)
-    log_ratio = gains[b] - _log_apart(data, counts, weight, share)
-    log_ratio += np.log(sizes[1] / (sizes.sum() - 1)) - (0.5 * gains[b] - log_sum)
+    log_acceptance = log_merge_ratios[b] - _log_ratio_of_two(data, counts, weight, share)
+    log_acceptance += np.log(sizes[1] / (sizes.sum() - 1)) - (0.5 * log_merge_ratios[b] - log_sum)
     # The allocation probability is at most 1: this bound rejects most merges before any scan.
-    log_mark = -data.random.exponential()
-    if not log_mark < log_ratio:
+    log_uniform = -data.random.exponential()
+    if not log_uniform < log_acceptance:
         return None
     partners = np.flatnonzero(old.labels == b)
     j = partners[data.random.integers(len(partners))]
     members = np.flatnonzero((old.labels == a) | (old.labels == b))
     pair = np.array([i, j])
-    log_ratio += _share_out(data, pair, members, weight, old.labels == b).log_proposed
-    if not log_mark < log_ratio:
+    log_acceptance += _allocate(data, pair, members, weight, old.labels == b).log_proposal
+    if not log_uniform < log_acceptance:
         return None
     labels = old.labels.copy()
     labels[partners] = a
@@ -130,18 +131,18 @@ def _merge(data: _Data, old: Seating, marginals: np.ndarray) -> Seating | None:
     joined[:, a] += joined[:, b]
     weights[a] = weight
     statistics[a] += statistics[b]
-    return Seating(
+    return HDPState(
         labels, np.delete(joined, b, axis=1), np.delete(weights, b), np.delete(statistics, b, 0)
     )
 
 
-def _log_apart(data: _Data, counts: np.ndarray, weight: float, share: float) -> float:
+def _log_ratio_of_two(data: _Data, counts: np.ndarray, weight: float, share: float) -> float:
     """Return the log prior ratio of two clusters to one, over the proposal density of the share.
 
     The factor ``1 / (share (1 - share))`` is the prior ratio of the weights times the Jacobian of
     the change of variables from the two weights to their sum and the share.
     """
-    opening = data.at.alpha * weight
+    opening = data.concentrations.alpha * weight
     log_share, log_rest = np.log(share), np.log1p(-share)
     total = log_rising(opening * share, counts[:, 0]) + log_rising(
         opening * (1.0 - share), counts[:, 1]
@@ -149,7 +150,7 @@ def _log_apart(data: _Data, counts: np.ndarray, weight: float, share: float) -> 
     total -= log_rising(opening, counts.sum(axis=1))
     a, b = _expected_tables(counts, opening)
     log_drawn = (a - 1.0) * log_share + (b - 1.0) * log_rest - betaln(a, b)
-    return float(np.log(data.at.gamma) - log_share - log_rest + total.sum() - log_drawn)
+    return float(np.log(data.concentrations.gamma) - log_share - log_rest + total.sum() - log_drawn)
 
 
 def _expected_tables(counts: np.ndarray, opening: float) -> np.ndarray:
@@ -159,19 +160,19 @@ def _expected_tables(counts: np.ndarray, opening: float) -> np.ndarray:
     return np.where(counts > 0, 1.0 + more, 0.0).sum(axis=0)
 
 
-def _gains(data, old, marginals, own, statistics, marginal) -> np.ndarray:
+def _log_merge_ratios(data, old, marginals, own, statistics, marginal) -> np.ndarray:
     """Return the log marginal likelihood ratio of merging a piece of ``own`` with each cluster.
 
     The prior is not included; the entry of ``own`` itself is -inf.
     """
     partners = np.delete(np.arange(old.n_clusters), own)
     together = data.model.log_marginal(old.statistics[partners] + statistics)
-    gains = np.full(old.n_clusters, -np.inf)
-    gains[partners] = together - marginals[partners] - marginal
-    return gains
+    log_merge_ratios = np.full(old.n_clusters, -np.inf)
+    log_merge_ratios[partners] = together - marginals[partners] - marginal
+    return log_merge_ratios
 
 
-def _share_out(
+def _allocate(
     data: _Data, pair: np.ndarray, members: np.ndarray, weight: float, second: np.ndarray | None
 ) -> _Pieces:
     """Allocate rows to two pieces; if ``second`` is given, the last scan is forced to it.
@@ -184,14 +185,14 @@ def _share_out(
     clusters = data.model.clusters(2, data.model.statistics(data.rows[pair], np.arange(2)))
     counts = count_cells(data.group[pair], np.arange(2), int(data.group.max()) + 1)
     sizes = np.ones(2, dtype=np.int64)
-    log_proposed = 0.0
+    log_proposal = 0.0
     n_scans = 1 if data.random.random() < 0.5 else 2 + LAUNCH_SCANS
     for scan in range(1, n_scans + 1):
-        tables = _expected_tables(counts, data.at.alpha * weight)
+        tables = _expected_tables(counts, data.concentrations.alpha * weight)
         forced = second is not None and scan == n_scans
         target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
-        _, log_proposed = sweep_groups(
+        _, log_proposal = sweep_groups(
             clusters, counts, sizes, np.append(weight * tables / tables.sum(), 0.0), data.rows,
-            data.group, rest, 0, side, target, data.at.alpha, 0.0, data.random,
+            data.group, rest, 0, side, target, data.concentrations.alpha, 0.0, data.random,
         )  # fmt: skip
-    return _Pieces(side, counts, clusters.statistics, log_proposed)
+    return _Pieces(side, counts, clusters.statistics, log_proposal)

@@ -25,14 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from countless._mcmc.collapsed import NO_TARGET
+from countless._mcmc.gibbs import NO_TARGET
 from countless.kernels import hdp_gibbs as kernels
 from countless.kernels.hdp_gibbs import LEAST_WEIGHT, draw_tables, sweep_groups
 from countless.models import BoundModel
 from countless.priors.hyper import Gamma, draw_concentration
 
 
-class Seating(NamedTuple):
+class HDPState(NamedTuple):
     """A partition of the rows of all groups into nonempty clusters, with their weights."""
 
     labels: np.ndarray  # (n_rows,) int32
@@ -81,105 +81,108 @@ def count_cells(group: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndar
     return np.bincount(cell, minlength=n_groups * n_clusters).reshape(n_groups, n_clusters)
 
 
-def seating_of(
+def state_of(
     model: BoundModel, rows: np.ndarray, group: np.ndarray, labels: np.ndarray, n_groups: int
-) -> Seating:
+) -> HDPState:
     """Return the state given by labels 0, 1, ..., all of which occur, with equal weights."""
     labels = np.array(labels, dtype=np.int32)
     statistics = model.statistics(rows, labels)
     weights = np.full(len(statistics) + 1, 1.0 / (len(statistics) + 1))
-    return Seating(labels, count_cells(group, labels, n_groups), weights, statistics)
+    return HDPState(labels, count_cells(group, labels, n_groups), weights, statistics)
 
 
 def assign_rows(
-    seating: Seating,
+    state: HDPState,
     model: BoundModel,
     rows: np.ndarray,
     group: np.ndarray,
-    at: Concentrations,
+    concentrations: Concentrations,
     random: np.random.Generator,
-) -> Seating:
+) -> HDPState:
     """Draw the cluster of each row in turn, given all others."""
     order = np.arange(len(rows))
     visit = 0
     while visit < len(rows):
-        labels, counts, weights, statistics = _with_room(seating)
+        labels, counts, weights, statistics = _with_capacity(state)
         clusters = model.clusters(len(statistics), statistics)
         visit, _ = sweep_groups(
             clusters, counts, counts.sum(axis=0), weights, rows, group, order, visit, labels,
-            NO_TARGET, at.alpha, at.gamma, random,
+            NO_TARGET, concentrations.alpha, concentrations.gamma, random,
         )  # fmt: skip
-        seating = _without_empty(Seating(labels, counts, weights, clusters.statistics))
-    return seating
+        state = _drop_empty_clusters(HDPState(labels, counts, weights, clusters.statistics))
+    return state
 
 
 def move_local_clusters(
-    seating: Seating,
+    state: HDPState,
     model: BoundModel,
     rows: np.ndarray,
     group: np.ndarray,
-    at: Concentrations,
+    concentrations: Concentrations,
     random: np.random.Generator,
-    n_visits: int,
-) -> Seating:
+    n_local_moves: int,
+) -> HDPState:
     """Draw the global cluster of local clusters, given all others.
 
-    The local clusters are those of ``n_visits`` random rows of each group. All rows of a group in
-    one global cluster move jointly, to a cluster without rows of their group. Moves of single rows
-    would hardly ever change the global cluster of them all.
+    The local clusters are those of ``n_local_moves`` random rows of each group. All rows of a group
+    in one global cluster move jointly, to a cluster without rows of their group. Moves of single
+    rows would hardly ever change the global cluster of them all.
     """
-    sizes = seating.counts.sum(axis=1)
+    sizes = state.counts.sum(axis=1)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     members = np.argsort(group, kind="stable")
-    groups = np.tile(np.arange(len(sizes)), n_visits)
+    groups = np.tile(np.arange(len(sizes)), n_local_moves)
     visited = members[starts[groups] + random.integers(sizes[groups])]
     visits = np.column_stack([groups, visited])
     visit = 0
     while visit < len(visits):
-        labels, counts, weights, statistics = _with_room(seating)
+        labels, counts, weights, statistics = _with_capacity(state)
         statistics = np.pad(statistics, ((0, 1), (0, 0)))
         visit = kernels.move_local_clusters(
             model.clusters(1), statistics, counts, weights, rows, members, starts, visits, visit,
-            labels, *at, random,
+            labels, *concentrations, random,
         )  # fmt: skip
-        seating = _without_empty(Seating(labels, counts, weights, statistics[:-1]))
-    return seating
+        state = _drop_empty_clusters(HDPState(labels, counts, weights, statistics[:-1]))
+    return state
 
 
-def _with_room(seating: Seating) -> Seating:
+def _with_capacity(state: HDPState) -> HDPState:
     """Return a copy of the state with empty slots for new clusters."""
-    labels, counts, weights, statistics = seating
+    labels, counts, weights, statistics = state
     added = len(statistics) + 6
     weights = np.concatenate([weights[:-1], np.zeros(added), weights[-1:]])
     statistics = np.pad(statistics, ((0, added), (0, 0)))
-    return Seating(labels.copy(), np.pad(counts, ((0, 0), (0, added))), weights, statistics)
+    return HDPState(labels.copy(), np.pad(counts, ((0, 0), (0, added))), weights, statistics)
 
 
-def _without_empty(seating: Seating) -> Seating:
+def _drop_empty_clusters(state: HDPState) -> HDPState:
     """Drop empty clusters and renumber the others."""
-    used = seating.counts.any(axis=0)
+    used = state.counts.any(axis=0)
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    weights = np.append(seating.weights[:-1][used], seating.weights[-1])
-    counts = np.compress(used, seating.counts, axis=1)  # C order, unlike fancy indexing
-    statistics = seating.statistics[used]
-    return Seating(number[seating.labels], counts, weights, statistics)
+    weights = np.append(state.weights[:-1][used], state.weights[-1])
+    counts = np.compress(used, state.counts, axis=1)  # C order, unlike fancy indexing
+    statistics = state.statistics[used]
+    return HDPState(number[state.labels], counts, weights, statistics)
 
 
-def draw_shared(
-    seating: Seating, given_prior: PriorSpec, at: Concentrations, random: np.random.Generator
-) -> tuple[Seating, Concentrations]:
+def draw_weights(
+    state: HDPState,
+    given_prior: PriorSpec,
+    concentrations: Concentrations,
+    random: np.random.Generator,
+) -> tuple[HDPState, Concentrations]:
     """Draw the weights of clusters and both concentrations, given the clusters of rows."""
-    tables = np.empty(seating.n_clusters, dtype=np.int64)
-    draw_tables(seating.counts, at.alpha * seating.weights[:-1], random, tables)
-    n_tables, (alpha, gamma) = int(tables.sum()), at
+    tables = np.empty(state.n_clusters, dtype=np.int64)
+    draw_tables(state.counts, concentrations.alpha * state.weights[:-1], random, tables)
+    n_tables, (alpha, gamma) = int(tables.sum()), concentrations
     if isinstance(given_prior.gamma, Gamma):
-        gamma = draw_concentration(gamma, given_prior.gamma, seating.n_clusters, n_tables, random)
+        gamma = draw_concentration(gamma, given_prior.gamma, state.n_clusters, n_tables, random)
     if isinstance(given_prior.alpha, Gamma):
-        group_sizes = seating.counts.sum(axis=1)
+        group_sizes = state.counts.sum(axis=1)
         alpha = draw_concentration(alpha, given_prior.alpha, n_tables, group_sizes, random)
     weights = random.standard_gamma(np.append(tables, gamma))
     weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT)
-    return seating._replace(weights=weights), Concentrations(alpha, gamma)
+    return state._replace(weights=weights), Concentrations(alpha, gamma)
 
 
 def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
@@ -187,9 +190,9 @@ def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
     return gammaln(start + steps) - gammaln(start)
 
 
-def log_seating(seating: Seating, at: Concentrations) -> float:
+def log_prior_of_state(state: HDPState, concentrations: Concentrations) -> float:
     """Return the log prior density of the state."""
-    (alpha, gamma), weights = at, seating.weights
-    total = seating.n_clusters * np.log(gamma) + (gamma - 1.0) * np.log(weights[-1])
-    total -= np.log(weights[:-1]).sum() + log_rising(alpha, seating.counts.sum(axis=1)).sum()
-    return float(total + log_rising(alpha * weights[:-1], seating.counts).sum())
+    (alpha, gamma), weights = concentrations, state.weights
+    total = state.n_clusters * np.log(gamma) + (gamma - 1.0) * np.log(weights[-1])
+    total -= np.log(weights[:-1]).sum() + log_rising(alpha, state.counts.sum(axis=1)).sum()
+    return float(total + log_rising(alpha * weights[:-1], state.counts).sum())

@@ -58,7 +58,7 @@ class Trial(NamedTuple):
     nats: float  # description length
 
 
-def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.RandomState) -> Trial:
+def choose_penalties(rows: GroupedRows, starts: np.ndarray) -> Trial:
     """Return the penalties whose clustering has the shortest description.
 
     Parameters
@@ -67,8 +67,6 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
         Rows of a group are contiguous.
     starts : ndarray of int (n_groups + 1,)
         Where each group starts, and the number of rows.
-    random : RandomState
-        Not used: the penalty path is deterministic.
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     path = path_of(rows.home)
@@ -87,7 +85,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray, random: np.random.Ra
         )
         found = refine(
             rows, starts, last.labels, *prices, tol=SEARCH_TOL, max_iter=SEARCH_PASSES,
-            venture=False,
+            over_split=False,
         )  # fmt: skip
         labels = found.local_global[found.local_labels].astype(np.int32)
         nats = description(rows, starts, labels)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data.checks import check_table
+from countless._data.open import check_table
 from countless._path.farthest import farthest_first_penalty
 from countless._search.groups.groups import check_groups
 from countless.divergences import get_divergence

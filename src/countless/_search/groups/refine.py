@@ -4,14 +4,14 @@ Local clusters of one group that share a global are one local cluster here, so a
 global for each row, and ``sum_i ||x_i - mu_z(i)||^2 + local_penalty * n_local + global_penalty *
 n_global`` counts the non-empty pairs (group, global). Only moves that lower it are accepted:
 
-* *settle*: every group chooses again which globals it uses, by additions, drops and swaps, and its
-  rows are assigned to the nearest of them; then centers move to their means;
+* *reassign*: every group chooses again which globals it uses, by additions, drops and swaps, and
+  its rows are assigned to the nearest of them; then centers move to their means;
 * *split* a global in two; each of its groups goes to one half as a whole, or pays for both;
 * *merge* two globals: one global penalty less, and one local penalty less for every group that used
   both;
 * *move* whole local clusters, halves of them, and single rows to another global or a new one.
 
-If none lowers it, over-split and repair: globals are split at a price below the penalty, settled
+If none lowers it, over-split and repair: globals are split at a price below the penalty, reassigned
 and merged again, and all of this is undone unless the objective is lower.
 """
 
@@ -29,6 +29,7 @@ from countless._data.fixed_point import Sums
 from countless._search.groups.algorithm2 import SharedClustering
 from countless._search.groups.choice import ROUNDING, TILE_VALUES, Chosen, choose
 from countless._search.groups.rows import GroupedRows
+from countless._search.local_search import LocalSearch, OverSplit
 from countless.kernels.hdp_moves import (
     count_cells,
     find_cells,
@@ -41,10 +42,10 @@ from countless.kernels.hdp_moves import (
 # Largest number of globals that a round of moves may open.
 ROOM = 16
 # Over-split and repair: splits are made at these shares of the penalties, until there is one more
-# global (BOLD) or BOLDER_FACTOR times as many (BOLDER); then the passes after the merges.
-BOLD, BOLDER = 0.65, 0.5
-BOLDER_FACTOR = 1.25
-VENTURE_PASSES = 3
+# global, or MANY_FACTOR times as many; then the passes after the merges.
+OVER_SPLIT, MANY_OVER_SPLIT = 0.65, 0.5
+MANY_FACTOR = 1.25
+REPAIR_PASSES = 3
 
 
 class Cells(NamedTuple):
@@ -97,8 +98,10 @@ def unless_tried(move: Callable) -> Callable:
     return try_it
 
 
-class Refiner:
-    """State of the local search over several data sets. Rows of a group are contiguous."""
+class SharedClusters:
+    """The clusters that several data sets share. Rows of a group are contiguous."""
+
+    is_large = False
 
     def __init__(
         self,
@@ -107,16 +110,23 @@ class Refiner:
         labels: np.ndarray,
         local_penalty: float,
         global_penalty: float,
+        *,
+        over_split: bool = True,
     ):
         self.rows, self.starts = rows, starts
         self.n_groups = len(starts) - 1
         self.group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(starts))
         self.local_penalty, self.global_penalty = local_penalty, global_penalty
+        self.over_split = over_split
         self.rounding = ROUNDING * rows.total_cost
         self.n_passes = 0
         self.tried: dict[tuple, Shared] = {}
         self.priced: tuple[Shared | None, float] = None, np.inf
         self.adopt(labels.astype(np.int32, copy=False), int(labels.max()) + 1)
+
+    @property
+    def n_clusters(self) -> int:
+        return self.state.n_globals
 
     @property
     def objective(self) -> float:
@@ -137,7 +147,7 @@ class Refiner:
         self.state = Shared(self.group, labels, cell_rows, summary)
 
     @unless_tried
-    def settle(self, share: float = 1.0) -> bool:
+    def reassign(self, share: float = 1.0) -> bool:
         """Choose each group's globals, move centers to their means; return if a label changed.
 
         A group pays this share of the local penalty for a global.
@@ -258,32 +268,68 @@ class Refiner:
             labels, cell_items, cell_items.sum(axis=0), weight, mean,
         )  # fmt: skip
 
-    @unless_tried
-    def venture(self, share: float, enough: int) -> bool:
-        """Over-split and repair: split at a share of the penalties, settle, merge.
+    def moves(self) -> tuple[Callable[[], int], ...]:
+        return (self.move_halves,)
 
-        Undone unless the objective is lower.
-        """
-        before, state = self.objective, self.state
-        n_before = 0
-        while n_before < self.state.n_globals < enough:  # settling may empty a half
-            n_before = self.state.n_globals
-            if self.split(share):
-                self.settle(share)
-        self.merge()
-        now = self.objective
-        for _ in range(VENTURE_PASSES):
+    def over_splits(self) -> list[OverSplit]:
+        if not self.over_split:
+            return []
+        g = self.n_clusters
+        many = int(MANY_FACTOR * g) + 1
+        return [OverSplit(OVER_SPLIT, g + 1), OverSplit(MANY_OVER_SPLIT, many)]
+
+    def save(self) -> Shared:
+        return self.state
+
+    def accept(self, saved: Shared) -> None:
+        """Do nothing: a saved state takes no part in the search."""
+
+    def restore(self, saved: Shared) -> None:
+        self.state = saved
+
+
+class SharedSearch(LocalSearch):
+    """Local search in which rounds move local clusters and rows, which are cheap here.
+
+    The common schedule, which moves them only where passes and merges gain little, ends higher
+    where clusters overlap and groups are small.
+    """
+
+    state: SharedClusters
+
+    def start(self) -> None:
+        """Split globals until no split lowers the objective."""
+        self.state.reassign()
+        self.note()
+        while self.has_passes and self.state.split():
+            self.state.reassign()
+            self.note()
+
+    def improve(self, little: float) -> bool:
+        """Do one round; return whether no move gains more than ``little``."""
+        state, before = self.state, self.history[-1]
+        little = little or state.rounding
+        state.merge()
+        state.move_locals()
+        state.reassign()
+        state.move_rows()
+        self.note()
+        if before - self.history[-1] > little:
+            return False
+        return not self.escape() or before - self.history[-1] <= little
+
+    def repair(self, before: float) -> None:
+        """Merge and reassign, as long as the objective may end below ``before``."""
+        self.state.merge()
+        now = self.state.objective
+        for _ in range(REPAIR_PASSES):
             last = now
-            if not self.settle():
+            if not self.state.reassign():
                 break
-            now = self.objective
+            now = self.state.objective
             if now - before > last - now:  # gains shrink: it will not get below
                 break
-        self.merge()
-        if self.objective < before - self.rounding:
-            return True
-        self.state = state
-        return False
+        self.state.merge()
 
 
 def refine(
@@ -295,7 +341,7 @@ def refine(
     *,
     tol: float,
     max_iter: int,
-    venture: bool = True,
+    over_split: bool = True,
     on_pass: OnPass = ignore_pass,
 ) -> SharedClustering:
     """Run the local search until no move lowers the objective by more than a share ``tol`` of it.
@@ -312,43 +358,19 @@ def refine(
         The penalties of a local and of a global cluster.
     tol, max_iter : float, int
         Stop when a round gains less than this share of the objective, or after ``max_iter`` passes.
-    venture : bool
+    over_split : bool
         Whether to use over-split and repair.
     on_pass : callable
         Called with the objective and the number of globals after each pass.
     """
-    refiner = Refiner(rows, starts, labels, local_penalty, global_penalty)
-    history: list[float] = []
-
-    def note() -> None:
-        history.append(refiner.objective)
-        on_pass(history[-1], refiner.state.n_globals)
-
-    refiner.settle()
-    note()
-    while refiner.n_passes < max_iter and refiner.split():
-        refiner.settle()
-        note()
-    converged = False
-    while not converged and refiner.n_passes < max_iter:
-        start = history[-1]
-        little = tol * start + refiner.rounding
-        refiner.merge()
-        refiner.move_locals()
-        refiner.settle()
-        refiner.move_rows()
-        note()
-        if start - history[-1] > little:
-            continue
-        found = refiner.move_halves() > 0
-        if venture:
-            n_globals = refiner.state.n_globals
-            found = found or refiner.venture(BOLD, n_globals + 1)
-            found = found or refiner.venture(BOLDER, int(BOLDER_FACTOR * n_globals) + 1)
-        note()
-        converged = not found or start - history[-1] <= little
-    group, cluster, local = refiner.state.cells
+    clusters = SharedClusters(
+        rows, starts, labels, local_penalty, global_penalty, over_split=over_split
+    )
+    search = SharedSearch(clusters, tol=tol, max_iter=max_iter, on_pass=on_pass)
+    search.start()
+    search.run()
+    group, cluster, local = clusters.state.cells
     return SharedClustering(
-        local, group, cluster, refiner.state.means + rows.origin, history[-1], history,
-        refiner.n_passes, converged,
+        local, group, cluster, clusters.state.means + rows.origin, search.history[-1],
+        search.history, clusters.n_passes, search.converged,
     )  # fmt: skip

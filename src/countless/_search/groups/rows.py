@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._data import open_rows
-from countless._data.backend import ThreadedRows
+from countless._data.backend import LocalBackend
 from countless._data.block import Block
 from countless._data.fixed_point import Sums
-from countless._data.stored import FlatFile, scratch_folder, sorted_copy
-from countless._search.assignment import Nearest
+from countless._data.flat import FlatFile
+from countless._data.stored import scratch_folder, sorted_copy
+from countless._search.assignment import Assignment, add_block
 from countless._search.split import halve, worth_halving
-from countless._search.steps import add_block
 from countless.divergences import get_divergence
 from countless.kernels.hdp import measure
 from countless.kernels.hdp_moves import halve_rows, sum_rows
@@ -42,9 +42,9 @@ class GroupedRows:
     """Rows on one machine, with float64 sums relative to the origin. Made by `open_grouped`."""
 
     def __init__(self, home: Any):
-        self.home: ThreadedRows = home
+        self.home: LocalBackend = home
         self.n_rows, self.n_features, self.spans = home.n_rows, home.n_features, home.spans
-        self.origin, self.total_cost = home.frame.origin, home.frame.total_cost
+        self.origin, self.total_cost = home.fixed_point.origin, home.fixed_point.total_cost
 
     def load(self, start: int, stop: int) -> Block:
         """Return some consecutive rows."""
@@ -76,10 +76,10 @@ class GroupedRows:
 
     def sums(self, labels: np.ndarray, n_clusters: int) -> Sums:
         """Return the weight and the sum of each cluster."""
-        frame = self.home.frame
+        frame = self.home.fixed_point
         summary = frame.empty(n_clusters)
         self.home.run(add_block, {"labels": labels}, frame, into=summary)
-        return frame.floats(summary)
+        return frame.to_floats(summary)
 
     def means(self, sums: Sums) -> np.ndarray:
         """Return the mean of each cluster, in the table's coordinates."""
@@ -87,13 +87,13 @@ class GroupedRows:
 
     def objective(self, sums: Sums, penalty: float) -> float:
         """Return the cost of all rows at their clusters' means, plus the penalties."""
-        energy = self.home.frame.divergence.energy(*sums)
+        energy = self.home.fixed_point.divergence.energy(*sums)
         return float(self.total_cost + energy.sum() + penalty * len(sums.weight))
 
     def halve(self, labels: np.ndarray, price: float) -> SideHalves:
         """Split in two the clusters whose cost exceeds a price."""
-        clusters, floats = Nearest(self.home), self.home.frame.floats
-        clusters.start_from(labels)
+        clusters, floats = Assignment(self.home), self.home.fixed_point.to_floats
+        clusters.set_labels(labels)
         cluster, farthest = worth_halving(clusters, price)
         if not len(cluster):
             nothing = floats(clusters.summary.take(cluster))
@@ -101,7 +101,7 @@ class GroupedRows:
         halves = halve(clusters, cluster, farthest)
         whole, far = floats(clusters.summary.take(cluster)), floats(halves.far)
         near = Sums(whole.weight - far.weight, whole.total - far.total)
-        side = self.home.held(clusters.state, "marked") > 0
+        side = self.home.get(clusters.state, "marked") > 0
         return SideHalves(cluster, halves.gain, near, far, side)
 
 

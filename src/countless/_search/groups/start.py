@@ -63,12 +63,12 @@ def first_labels(
     if rows.n_rows <= LOOK_ROWS:
         if penalties is not None:
             return np.zeros(rows.n_rows, dtype=np.int32), penalties
-        best = choose_penalties(rows, starts, random)
+        best = choose_penalties(rows, starts)
         return best.labels, best.penalties
     sample = thin(starts, random)
     with open_grouped(rows.home.pick(sample.ids).values, None, None) as some:
         if penalties is None:
-            best = choose_penalties(some, sample.starts, random)
+            best = choose_penalties(some, sample.starts)
             labels, fewer = best.labels, best.penalties
         else:
             labels = np.zeros(some.n_rows, dtype=np.int32)

@@ -193,7 +193,7 @@ class KernelClusters:
         self.recount()
         return len(moved) > 0
 
-    def settle(self, price: float = np.inf) -> bool:
+    def one_pass(self, price: float = np.inf) -> bool:
         """Make a pass, undone if it raises the objective; return if anything changed.
 
         It cannot raise it if the kernel is positive semi-definite.
