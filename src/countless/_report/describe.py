@@ -95,10 +95,11 @@ def describe(
     >>> model = DPMeans(random_state=0).fit(iris.data)
     >>> table = describe(model, iris.data, classes=iris.target_names[iris.target])
     >>> table[["name", "size", "typical", "class", "class_share"]].round(2)
-                        name  size        typical       class  class_share
-    0  high petal width (cm)
+                         name  size          typical      class  class_share
+    0  high petal length (cm)    97  [123, 126, 133]  virginica         0.52
+    1   low petal length (cm)    53      [7, 26, 39]     setosa         0.94
     >>> table["sets_apart"][1][0]
-    'petal width (cm): 0.29, others 1.68 (-1.8 sd)'
+    'petal length (cm): 1.6, others 5.0 (-1.9 sd)'
     """
     check_is_fitted(model)
     matrix, features = _table_of(X, names)
