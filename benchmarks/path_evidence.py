@@ -2,37 +2,50 @@
 
     python benchmarks/path_evidence.py                 # 500 sets to fit, 100 others to check
     python benchmarks/path_evidence.py --trees --sets 110
+    python benchmarks/path_evidence.py --spectra --sets 300
+    python benchmarks/path_evidence.py --graphs --sets 200
 
 Prints the constants of `Weights` in src/countless/_path/penalty.py, and on the sets that took no
 part: the mean adjusted mutual information, how often k is right, and how often it is by confidence.
 Sets of curves and other shapes, whose clusters DP-means cannot find, take part in the calibration
-of the confidence alone. With ``--trees`` the weights stay, and the confidence of cuts of trees
-(src/countless/_tree/gap.py) is calibrated, over five methods together.
+of the confidence alone. With the other options the weights stay, and the confidence is calibrated
+of cuts of trees (src/countless/_tree/gap.py), over five methods together; of spectra and of necks
+(src/countless/_spectral/); and of graphs of planted communities or none (src/countless/_graph/).
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
-from countless import DivisiveClustering, LinkageClustering, penalty_path
+from countless import (
+    DivisiveClustering,
+    GraphDPMeans,
+    LinkageClustering,
+    SpectralDPMeans,
+    penalty_path,
+)
+from countless._path.path import Calibration, Path
 from countless._path.penalty import Weights, measure
 from generated import draw_problem
 
-N_WEIGHTS = 4  # the others of `Weights` are those of the confidence
+N_WEIGHTS = len(Weights._fields)
 FALSE_ALARMS = 0.055  # share of sets without clusters in which clusters may be found
 PENALTY = 1e-3  # on squared weights, which nothing else bounds
 
-TREE_ROWS = 1200  # of each set, for trees
+MOST_ROWS = 1200  # of each set, except for the path of rows
 TREES = [
     *(LinkageClustering(method) for method in ("average", "complete", "single", "ward")),
     DivisiveClustering("diana"),
@@ -115,27 +128,87 @@ def choose(problem: Problem, weights: np.ndarray) -> tuple[int, float]:
     return best, lead
 
 
-def calibrate_trees(n_sets: int) -> None:
-    """Print the constants of the confidence of cuts of trees, and how often k is right by it."""
-    leads, right = [], []
-    for seed in range(n_sets):
-        X, y, _ = draw_problem(seed)
-        X, y = X[:TREE_ROWS], y[:TREE_ROWS]
-        for model in TREES:
-            best, *others = model.fit(X).path_.plateaus
-            if others:
-                leads.append(best.score - others[0].score)
-                right.append(best.n_clusters == len(np.unique(y[y > 0])))
-    lead, is_right = np.array(leads)[:, None], np.array(right)
-    sure = LogisticRegression(C=1e3).fit(lead, is_right)
-    print(f"intercept {sure.intercept_[0]:.2f}, slope {sure.coef_[0, 0]:.2f}")
-    probability = sure.predict_proba(lead)[:, 1]
+Case = tuple[float, bool]  # the lead, and whether k is right
+
+
+def judge(path: Path, truth: int) -> list[Case]:
+    """Return the lead of a path and whether its k is right, unless k was certain or unjudged."""
+    return [(path.lead, path.n_clusters == truth)] if np.isfinite(path.lead) else []
+
+
+def judge_trees(seed: int) -> dict[str, list[Case]]:
+    warnings.simplefilter("ignore")
+    X, y, _ = draw_problem(seed)
+    X, y = X[:MOST_ROWS], y[:MOST_ROWS]
+    truth = len(np.unique(y[y > 0]))
+    return {"trees": [case for model in TREES for case in judge(model.fit(X).path_, truth)]}
+
+
+def judge_spectra(seed: int) -> dict[str, list[Case]]:
+    warnings.simplefilter("ignore")
+    X, y, _ = draw_problem(seed)
+    X, y = X[:MOST_ROWS], y[:MOST_ROWS]
+    path = SpectralDPMeans(random_state=0).fit(X).path_
+    kind = "spectrum" if path.necks is None else "necks"
+    return {kind: judge(path, len(np.unique(y[y > 0])))}
+
+
+def judge_graphs(seed: int) -> dict[str, list[Case]]:
+    warnings.simplefilter("ignore")
+    links, truth = draw_graph(seed)
+    path = GraphDPMeans(null="degrees", random_state=0).fit(links).path_
+    return {"graphs": judge(path, truth)}
+
+
+def draw_graph(seed: int) -> tuple[sp.csr_array, int]:
+    """Draw a connected graph, a quarter of them random, the others of planted communities."""
+    rng = np.random.default_rng(seed)
+    k = 1 if rng.random() < 0.25 else int(np.exp(rng.uniform(np.log(2), np.log(20))))
+    n = int(np.exp(rng.uniform(np.log(max(60, 25 * k)), np.log(1500))))
+    member = np.sort(rng.choice(k, n, p=rng.dirichlet(np.full(k, rng.choice([5.0, 50.0])))))
+    popular = rng.pareto(3.0, n) + 1 if rng.random() < 0.5 else np.ones(n)
+    share = rng.uniform(0.3, 0.95)  # of links within communities
+    n_links = int(n * rng.uniform(2, 10))
+    ends = rng.choice(n, n_links, p=popular / popular.sum())
+    size = np.bincount(member, popular, minlength=k)
+    other = rng.choice(n, n_links, p=popular / popular.sum())
+    inside = np.flatnonzero(rng.random(n_links) < share)
+    first = np.cumsum(size) - size
+    at = first[member[ends[inside]]] + rng.random(len(inside)) * size[member[ends[inside]]]
+    other[inside] = np.minimum(np.searchsorted(np.cumsum(popular), at), n - 1)
+    apart = ends != other
+    shape = (n, n)
+    links = sp.coo_array((np.ones(apart.sum()), (ends[apart], other[apart])), shape=shape).tocsr()
+    links = links + links.T
+    links.data[:] = 1.0
+    component = connected_components(links, directed=False)[1]
+    largest = component == np.bincount(component).argmax()
+    return links[largest][:, largest].tocsr(), len(np.unique(member[largest]))
+
+
+def calibrate(judged: Callable[[int], dict[str, list[Case]]], n_sets: int) -> None:
+    """Print the constants of the confidence, and how often k is right by it."""
+    cases: dict[str, list[Case]] = {}
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for found in pool.map(judged, range(n_sets), chunksize=4):
+            for kind, some in found.items():
+                cases.setdefault(kind, []).extend(some)
+    for kind, some in cases.items():
+        lead, right = (np.array(part) for part in zip(*some, strict=True))
+        sure = LogisticRegression(C=1e3).fit(lead[:, None], right)
+        found = Calibration(float(sure.intercept_[0]), float(sure.coef_[0, 0]))
+        print(f"{kind}: intercept {found.intercept:.2f}, slope {found.slope:.2f}")
+        probability = expit(found.intercept + found.slope * lead)
+        print_by_confidence(probability, right, kind)
+
+
+def print_by_confidence(probability: np.ndarray, right: np.ndarray, what: str) -> None:
     for low in np.arange(0, 1, 0.2):
-        here = (probability >= low) & (probability < low + 0.2)
+        here = (probability >= low) & (probability < low + 0.2 + 1e-9)
         if here.any():
             print(
-                f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} trees, "
-                f"mean {probability[here].mean():.2f}, k right {is_right[here].mean():.2f}"
+                f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} {what}, "
+                f"mean {probability[here].mean():.2f}, k right {right[here].mean():.2f}"
             )
 
 
@@ -143,25 +216,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=500)
     parser.add_argument("--check", type=int, default=100)
-    parser.add_argument("--trees", action="store_true")
+    others = {"trees": judge_trees, "spectra": judge_spectra, "graphs": judge_graphs}
+    for name in others:
+        parser.add_argument(f"--{name}", action="store_true")
     args = parser.parse_args()
-    if args.trees:
-        warnings.simplefilter("ignore")
-        calibrate_trees(args.sets)
-        return
+    for name, judged in others.items():
+        if getattr(args, name):
+            calibrate(judged, args.sets)
+            return
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         everything = list(pool.map(pose, range(args.sets + args.check), chunksize=8))
-    problems, others = everything[: args.sets], everything[args.sets :]
+    problems, checked = everything[: args.sets], everything[args.sets :]
     weights = admit(problems, fit_weights([p for p in problems if is_round(p)]))
     chosen = [choose(problem, weights) for problem in problems]
     lead = np.array([lead for _, lead in chosen])
     right = [p.n_clusters[best] == p.truth for p, (best, _) in zip(problems, chosen, strict=True)]
     sure = LogisticRegression(C=1e3).fit(lead[:, None], right)
-    for name, value in zip(
-        Weights._fields, [*weights, *sure.intercept_, *sure.coef_[0]], strict=True
-    ):
+    names = (*Weights._fields, *Calibration._fields)
+    for name, value in zip(names, [*weights, *sure.intercept_, *sure.coef_[0]], strict=True):
         print(f"{name:12} {value:6.2f}")
-    for what, some in (("fitted", problems), ("check", others)):
+    for what, some in (("fitted", problems), ("check", checked)):
         report(what, some, weights, sure)
 
 
@@ -182,13 +256,7 @@ def report(what: str, problems: list[Problem], weights: np.ndarray, sure) -> Non
         f"clouds {cloud.sum()}, one cluster {one[cloud].mean():.3f}"
     )
     probability = sure.predict_proba(np.array([[lead] for _, lead in found]))[:, 1]
-    for low in np.arange(0, 1, 0.2):
-        here = (probability >= low) & (probability < low + 0.2 + 1e-9)
-        if here.any():
-            print(
-                f"  confidence {low:.1f} to {low + 0.2:.1f}: {here.sum():4} sets, "
-                f"mean {probability[here].mean():.2f}, k right {right[here].mean():.2f}"
-            )
+    print_by_confidence(probability, right, "sets")
 
 
 if __name__ == "__main__":

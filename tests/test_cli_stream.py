@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from countless._data.formats import FORMATS, TextStyle
 from countless._data.part import Limits
 from countless._data.text_format import text_tables
+from countless._formats import FORMATS, TextStyle
 from countless.cli import main
 from countless.cli.progress import passes_left
 from countless.serialize.model_file import load_model

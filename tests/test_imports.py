@@ -24,6 +24,7 @@ FLOORS = (
         "_data",
         "_errors",
         "_files",
+        "_formats",
         "_labels",
         "_memory",
         "_npy",
@@ -42,7 +43,7 @@ FLOORS = (
     {"_edits", "_exemplar", "_graph", "_mcmc", "_path", "_search", "_spectral", "_tree"},
     # The public estimators but those that choose or change others.
     {entry.module.split(".")[1] for entry in ESTIMATORS.values()} - {"auto"}
-    | {"baselines", "stability"},
+    | {"_kernel_estimator", "baselines", "stability"},
     {"_auto", "auto", "edited_clustering"},
     {"_report", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},

@@ -71,23 +71,6 @@ class Plotted(Shown):
         return getattr(display, self._maker)(self, **options)
 
 
-class ShownPath(Plotted):
-    """A path that shows its choice and its plateaus."""
-
-    _display, _maker = "PenaltyPathDisplay", "from_path"
-
-    plateaus: Any
-    n_clusters: Any
-    penalty: Any
-    confidence: Any
-
-    def _describe(self) -> tuple[list[str], Records]:
-        k = self.n_clusters
-        line = f"{type(self).__name__}: {k} cluster{'s' if k != 1 else ''} at penalty "
-        line += f"{short(float(self.penalty))}, confidence {self.confidence:.2f}"
-        return [line], Records(self.plateaus)
-
-
 def short(value: Any) -> str:
     """Format one cell: numbers with four significant digits, None as nothing.
 
@@ -120,7 +103,7 @@ def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], n_more: i
     lines = []
     for cells in (headings, *rows):
         parts = zip(cells, width, right, strict=True)
-        padded = [cell.rjust(room) if end else cell.ljust(room) for cell, room, end in parts]
+        padded = [cell.rjust(size) if end else cell.ljust(size) for cell, size, end in parts]
         lines.append("  ".join(padded).rstrip())
     return "\n".join([*lines, *([f"... and {n_more} more"] if n_more else [])])
 

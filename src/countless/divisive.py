@@ -6,11 +6,9 @@ import numpy as np
 
 from countless._path.penalty import PenaltyPath, penalty_path
 from countless._tree.base import TreeEstimator
-from countless._tree.bisecting import bisecting_tree
-from countless._tree.diana import diana
+from countless._tree.divide import bisecting_tree, diana, linkage_of_edges, spanning_tree
 from countless._tree.gap import grow_linkage, judged
 from countless._tree.pairs import Pairs
-from countless._tree.spanning import linkage_of_edges, spanning_tree
 from countless._tree.splits import linkage_of_splits
 from countless._tree.stop import by_saving
 

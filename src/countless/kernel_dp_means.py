@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
 from countless._data.validate import check_weight
+from countless._kernel_estimator import KernelEstimator
 from countless._parameters import check_counts
 from countless._path.kernel import around, kernel_farthest_first, kernel_penalty_path
-from countless._search.kernel.base import KernelEstimator
 from countless._search.kernel.clusters import KernelClustering, KernelTable, Prices
 from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters

@@ -11,11 +11,11 @@ import numpy as np
 
 from countless._compat import OnPass, ignore_pass, report_passes, with_callbacks
 from countless._data.validate import check_weight
+from countless._kernel_estimator import KernelEstimator
 from countless._labels import number_by_appearance
 from countless._path.kernel import kernel_farthest_first, kernel_penalty_path
 from countless._search.groups.groups import check_groups
 from countless._search.kernel.algorithm2 import kernel_algorithm2
-from countless._search.kernel.base import KernelEstimator
 from countless._search.kernel.clusters import (
     ROUNDING,
     KernelClustering,

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from countless._data.formats import TextStyle
 from countless._data.read import read_table
 from countless._data.table import Numbers, Unusable, Words
 from countless._errors import InputError
+from countless._formats import TextStyle
 
 TEXT = "kind,length,mass\ncat,1.5,4\ndog,,30\ncat,2.5,5\n"
 

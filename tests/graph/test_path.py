@@ -7,11 +7,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countless._graph.corners import SHARES, find_corners, steps
+from countless._graph.corners import SHARES, find_corners, merge_tree, steps
 from countless._graph.input import build_graph
 from countless._graph.moves import Clusters, dense_groups, lower_objective
 from countless._graph.null_reference import random_chance, random_graph
-from countless._graph.tree import merge_tree
 from countless.graph_dp_means import GraphDPMeans
 
 

@@ -46,7 +46,7 @@ def test_arrays_of_another_model_are_refused():
     packed = pack_model(as_model("diagonal").bind(NUMBERS))
     with pytest.raises(ValueError, match="a fixed model of 3 columns has 5 hyperparameters"):
         unpack_model("fixed", packed)
-    with pytest.raises(ValueError, match="a diagonal model has no levels"):
+    with pytest.raises(ValueError, match="DiagonalGaussian has no levels"):
         unpack_model("diagonal", packed._replace(levels=[None, ["a"], None]))
     with pytest.raises(ValueError, match="levels must be plain values, or None, for each column"):
         unpack_model("columns", packed._replace(levels=[None, [None, "a"], None]))

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from countless import DPMeans
-from countless._path.axes import principal_axes
+from countless._path.null_reference import principal_axes
 from countless._path.penalty import penalty_path
 from countless.divergences import get_divergence
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from countless._path.penalty import Plateau
+from countless._path.path import Plateau
 from countless._report.plain import how_sure, number, percent, printable
 from countless._report.summary import ClusterSummary, Trait
 from countless._report.text import clusters_view, columns_view

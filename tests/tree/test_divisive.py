@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from countless import DivisiveClustering, LinkageClustering
 from countless._tree import join
-from countless._tree.diana import diana
+from countless._tree.divide import diana
 from countless._tree.splits import linkage_of_splits
 from countless._tree.stop import spread_of_merges
 from countless.dissimilarity import dissimilarities

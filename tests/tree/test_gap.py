@@ -10,8 +10,7 @@ from sklearn.datasets import make_blobs
 from countless import DivisiveClustering, LinkageClustering, cut_gap
 from countless._labels import number_by_appearance
 from countless._path.levels import REACH
-from countless._tree.gap import TreeCut
-from countless._tree.levels import measure_levels
+from countless._tree.gap import TreeCut, measure_levels
 from countless._tree.pairs import Pairs
 from countless.kernels.levels import weight_near_border
 

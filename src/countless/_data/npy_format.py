@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._errors import InputError
+from .._formats import Format, TextStyle
 from .._npy import read_npy
 from . import part
 from .flat import FlatFile, npy_table
-from .formats import Format, TextStyle
 from .part import Tables, batch_rows, one_line, with_words
 from .table import Column, Numbers, Table
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyarrow import dataset, parquet
 
 from .._errors import InputError
+from .._formats import FORMATS, Format, TextStyle
 from .arrow import Columns, columns_of, one_line_errors
 from .flat import FlatFile
-from .formats import FORMATS, Format, TextStyle
 from .part import Tables, batch_rows, with_words
 from .table import Table
 
@@ -53,7 +53,7 @@ def read(
 
     Examples
     --------
-    >>> from countless._data.formats import FORMATS
+    >>> from countless._formats import FORMATS
     >>> file = io.BytesIO()
     >>> parquet.write_table(pa.table({"a": [1, None]}), file)
     >>> _ = file.seek(0)

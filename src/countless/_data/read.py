@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .._errors import InputError
-from .formats import FORMATS, TextStyle, format_of
+from .._formats import FORMATS, TextStyle, format_of
 from .part import with_words
 from .table import Table
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._errors import InputError
-from .formats import FORMATS, Format, TextStyle, format_of
+from .._formats import FORMATS, Format, TextStyle, format_of
 from .part import Part, Tables
 
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyarrow import csv
 
 from .._errors import InputError, shift_rows
+from .._formats import Format, TextStyle
 from . import part
 from .arrow import Columns, columns_of, one_line_errors
 from .flat import FlatFile
-from .formats import Format, TextStyle
 from .part import Tables, one_line, with_words
 from .table import Table
 
@@ -139,7 +139,7 @@ def text_tables(
 
     Examples
     --------
-    >>> from countless._data.formats import FORMATS
+    >>> from countless._formats import FORMATS
     >>> pieces = [b"a,b\\n1,", b"2\\n3,4\\n5,", b"6"]
     >>> tables = text_tables(pieces, "t", FORMATS["csv"], TextStyle(), block_rows=2)
     >>> [(first, table.numbers("b").tolist()) for first, table in tables]

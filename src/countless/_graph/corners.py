@@ -1,9 +1,14 @@
 """Clusterings of a graph that are optimal at some price, from few clusters to many.
 
-The *price* ``unit + penalty`` of a cluster ranges from 0 to ``unit`` (see `merge_tree`). Several
-prices in between are searched for clusterings. Which of these are optimal, and on which interval of
-prices, follows from cut and number of clusters alone: they are the vertices of the lower convex
-hull of all (k, cut) found.
+Merging a and b changes the cut by ``out_ab / w_ab - out_a / w_a - out_b / w_b``, which is never
+below ``-unit`` by much and never above 0. The *price* of a merge is that change plus ``unit``, the
+cut ratio of single nodes: a merge lowers the penalised cut when its price is below ``unit +
+penalty``. So prices correspond to the penalties of tables: they are positive, and lower prices give
+more clusters.
+
+Clusterings are searched at several prices between 0 and ``unit``. Which of these are optimal, and
+on which interval of prices, follows from cut and number of clusters alone: they are the vertices of
+the lower convex hull of all (k, cut) found.
 """
 
 from __future__ import annotations
@@ -16,8 +21,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from countless._graph.moves import Clusters, Graph, dense_groups
-from countless._graph.tree import merge_tree
 from countless._path.ward import WardTree
+from countless.kernels.graph import merge_linked
 
 # Prices at which clusterings are searched, as shares of the unit.
 SHARES = np.geomspace(0.97, 0.05, 20)
@@ -74,6 +79,39 @@ def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
     hull = hull_of([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
     most = (1 - SHARES[-1]) * unit  # largest increase of the cut per cluster, at the lowest price
     return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
+
+
+def merge_tree(graph: Graph, unit: float) -> WardTree:
+    """Merge the linked clusters that lower the cut most; components are merged last.
+
+    Parameters
+    ----------
+    graph : Graph
+        The nodes, which may be groups of nodes of another graph.
+    unit : float
+        The cut ratio of that graph's single nodes.
+
+    Returns
+    -------
+    WardTree
+        With the price of each merge as its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = np.array([1.0, 1.0])
+    >>> graph = Graph(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32), pair, pair, pair)
+    >>> merge_tree(graph, graph.unit).children.tolist()
+    [[0, 1]]
+    """
+    n = graph.n_nodes
+    children = np.empty((n - 1, 2), dtype=np.int64)
+    change = np.zeros(n - 1)  # merging whole components does not change the cut
+    n_linked = merge_linked(*graph, children, change)
+    roots = np.setdiff1d(np.arange(n + n_linked), children[:n_linked])
+    for step, root in enumerate(roots[1:], start=n_linked):
+        children[step] = sorted((roots[0] if step == n_linked else n + step - 1, root))
+    return WardTree(children, unit + change)
 
 
 def starts_at(

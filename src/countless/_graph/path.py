@@ -16,31 +16,29 @@ from countless._graph.neighbors import (
 )
 from countless._graph.null_reference import NO_CHANCE, Chance, random_chance
 from countless._labels import number_by_appearance
-from countless._path.penalty import Plateau
-from countless._show import Records, ShownPath
+from countless._path.path import Calibration, Path, Plateau
+from countless._show import Records
+from countless._spectral.necks import NECK_CALIBRATION
 
 NULLS = ("auto", "degrees", "neighbors")
+# Printed by `benchmarks/path_evidence.py --graphs`.
+GRAPH_CALIBRATION = Calibration(intercept=-0.59, slope=26.01)
 
 
-class GraphPath(ShownPath):
+class GraphPath(Path):
     """Clusters, objective and labels of a graph at every penalty.
 
     Attributes
     ----------
-    breakpoints : ndarray
-        Penalties at which the number of clusters changes, ascending.
-    plateaus : list of Plateau
-        The chosen one, then the others by score. Their width is in shares of the unit. The score is
-        the width at prices where random graphs with the same degrees have fewer clusters, minus a
-        null quantile of that width. One cluster per component has no upper end, so its score is the
-        negative score of the best other: it is chosen when no other score is above 0.
-    penalty, n_clusters : float, int
-        Those of the chosen plateau.
-    confidence : float
-        From 0 (a tie) to 1 (no other candidate).
+    breakpoints, plateaus, penalty, n_clusters, lead, confidence
+        As in `Path`. Widths are in shares of the unit. The score is the width at prices where
+        random graphs with the same degrees have fewer clusters, minus a null quantile of that
+        width. One cluster per component has score 0: it is chosen when no other score is higher.
     unit : float
         The cut ratio of single nodes: useful penalties lie between minus this and 0.
     """
+
+    _calibration = GRAPH_CALIBRATION
 
     def __init__(self, corners: list[Corner], unit: float, chance: Chance, linked: np.ndarray):
         self.unit = unit
@@ -49,12 +47,6 @@ class GraphPath(ShownPath):
         self._linked = linked
         self._n_alone = int(np.count_nonzero(~linked))
         self._steps = steps(corners, unit)
-
-    def __repr__(self) -> str:
-        return (
-            f"GraphPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
-            f"confidence={self.confidence:.2f})"
-        )
 
     @property
     def breakpoints(self) -> np.ndarray:
@@ -108,28 +100,9 @@ class GraphPath(ShownPath):
             score = float(firm - self._chance.luck)
             k = int(count[place]) + self._n_alone
             found.append(Plateau(k, start, stop, width, width - score, score))
-        lacking = -max((plateau.score for plateau in found), default=-np.inf)
         end = float(low[0] - 1) * self.unit
-        one = Plateau(int(count[0]) + self._n_alone, end, 0.0, np.inf, np.inf, lacking)
+        one = Plateau(int(count[0]) + self._n_alone, end, 0.0, np.inf, np.inf, 0.0)
         return Records(sorted([one, *found], key=lambda plateau: -plateau.score))
-
-    @property
-    def n_clusters(self) -> int:
-        return self.plateaus[0].n_clusters
-
-    @property
-    def penalty(self) -> float:
-        return self.penalty_for(self.n_clusters)
-
-    @property
-    def confidence(self) -> float:
-        best, *others = self.plateaus
-        if not others:
-            return 1.0
-        if not np.isfinite(best.width):
-            return 1.0 - max(other.width / other.null_width for other in others)
-        rival = max(other.score for other in others) / best.score
-        return max(0.0, 1.0 - max(best.null_width / best.width, rival))
 
     def _corner_at(self, penalty: float) -> Corner | None:
         """Return the optimal clustering at a penalty; None is one cluster of all nodes."""
@@ -147,15 +120,17 @@ class NeckPath(GraphPath):
     plateaus : list of Plateau
         The chosen one, which has most clusters, then the others by score. The width of each is the
         depth of its shallowest neck, and the null width the null depth. One cluster per component
-        has no neck: its score is the null depth minus that of the deepest neck below it.
-    confidence : float
-        From 0 (a neck at the null depth) to 1: the relative difference from the null depth of the
-        shallowest neck that is cut, or else of the deepest that is not.
+        has no neck, and score 0.
+    lead : float
+        By how much the shallowest neck that is cut is deeper than the null depth, or else the
+        deepest that is not cut is shallower.
     necks : Necks
         The depths of all necks, and the null depth.
     neighborhoods : Neighborhoods
         The number of neighbours that the graph was built with, and whether links are mutual.
     """
+
+    _calibration = NECK_CALIBRATION
 
     def __init__(self, graph: Graph, near: Neighborhoods, linked: np.ndarray):
         corners, self._depths, self.necks = neck_corners(graph, near)
@@ -165,20 +140,17 @@ class NeckPath(GraphPath):
     @cached_property
     def plateaus(self) -> list[Plateau]:
         null = self.necks.null_depth
-        shallow = self.necks.depths[self.necks.depths <= null]
         found = []
         for count, low, high, depth in zip(*self._steps, self._depths, strict=True):
             start, stop = ((float(end) - 1) * self.unit for end in (low, high))
-            lacking = null - float(shallow.max(initial=0.0))
-            score = depth - null if np.isfinite(depth) else lacking
-            width = null if np.isfinite(depth) else np.inf
-            found.append(Plateau(int(count) + self._n_alone, start, stop, depth, width, score))
-        best, others = found[-1], found[:-1]
-        return Records([best, *sorted(others, key=lambda plateau: -plateau.score)])
+            score, null_width = (depth - null, null) if np.isfinite(depth) else (0.0, np.inf)
+            k = int(count) + self._n_alone
+            found.append(Plateau(k, start, stop, depth, null_width, score))
+        return Records([found[-1], *sorted(found[:-1], key=lambda plateau: -plateau.score)])
 
     @property
-    def confidence(self) -> float:
-        return self.necks.confidence
+    def lead(self) -> float:
+        return self.necks.lead
 
 
 def spread_labels(labels: np.ndarray, linked: np.ndarray) -> np.ndarray:

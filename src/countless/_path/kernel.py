@@ -3,13 +3,18 @@
 Merge costs need only inner products of means. So micro-clusters are found by kernel k-means,
 embedded in a Euclidean space by their inner products (kernel PCA), and passed to
 `countless._path.penalty`, which scores plateaus against a null reference as it does for tables.
+
+A cloud without clusters becomes a curved sheet in the feature space of an RBF kernel, which is
+partitioned more easily than a flat cloud of the same variance. So clouds are drawn in the input
+space, with the data's variance, and mapped by the kernel before linkage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
+import scipy.sparse as sp
 
 from countless._path.levels import Points, Resolution
 from countless._path.micro import (
@@ -20,9 +25,17 @@ from countless._path.micro import (
     how_many,
     sample_positions,
 )
-from countless._path.null_reference import SEED, NullReference, clouds_like, null_reference
+from countless._path.null_reference import (
+    NEGLIGIBLE,
+    SEED,
+    NullReference,
+    clouds_like,
+    null_reference,
+    rows_like,
+)
 from countless._path.penalty import PenaltyPath, path_of_items
 from countless._search.kernel.clusters import KernelClusters, KernelTable, Prices
+from countless._search.kernel.matrix import KernelFunction
 from countless.divergences import get_divergence
 
 KernelClouds = Callable[[float], Iterable[Iterable[Points]]]
@@ -32,6 +45,8 @@ KernelClouds = Callable[[float], Iterable[Iterable[Points]]]
 EQUAL_ROUNDINGS = 64
 # Rows of the sample for the null reference.
 SHOWN = 1000
+# Kernels defined for all rows: clouds extend beyond the data, which a callable may not accept.
+ANY_ROWS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine")
 
 
 def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) -> PenaltyPath:
@@ -64,6 +79,37 @@ def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) 
         return null_reference(clouds_like(sample, weight, center, euclidean, n_rows), resolution)
 
     return path_of_items(micro, euclidean, reference)
+
+
+def clouds_through(
+    function: KernelFunction, X, weight: np.ndarray, n_rows: float
+) -> Iterator[Iterator[Points]]:
+    """Draw clouds with the variance of X, and map them by a kernel.
+
+    Parameters
+    ----------
+    function : KernelFunction
+        One of `ANY_ROWS`.
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,)
+    n_rows : float
+        Rows of the data; clouds have as many points, up to a limit.
+    """
+    shown = sample_positions(weight, SHOWN, SEED)
+    sample = X[shown].toarray() if sp.issparse(X) else X[shown]
+    for kind in rows_like(sample.astype(np.float64), weight[shown], n_rows):
+        yield (_points(function.between(cloud)) for cloud in kind)
+
+
+def _points(kernel: np.ndarray) -> Points:
+    """Return points with these inner products; dropped small variances add to ``within``."""
+    n_points = len(kernel)
+    points = coordinates(kernel, np.full(n_points, 1 / n_points))
+    squares = np.square(points).sum(axis=0)
+    kept = squares > NEGLIGIBLE * squares.max()
+    within = float(squares[~kept].sum())
+    ones = np.ones(n_points)
+    return Points(points[:, kept], ones, get_divergence("sqeuclidean"), within)
 
 
 def coordinates(products: np.ndarray, share: np.ndarray) -> np.ndarray:

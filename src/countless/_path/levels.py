@@ -150,10 +150,14 @@ def separation(points: Points, level: Level) -> float:
     between = offset - centers @ slope.T
     apart = np.maximum(between - np.diag(between)[:, None], np.finfo(float).tiny)
     compared = _compare(points, (level.weight, level.total))
-    near = weight_near_border(compared, points.weight, apart, REACH)
-    n_rows = points.weight.sum()
+    return separation_of(compared, points.weight, apart)
+
+
+def separation_of(compared: np.ndarray, weight: np.ndarray, apart: np.ndarray) -> float:
+    """Return the same from the divergence of each point from each center, and between centers."""
+    near = weight_near_border(compared, weight, apart, REACH)
     # A pseudo-count of half a row keeps the logarithm finite.
-    return float(-np.log((near + 0.5) / (n_rows + 1.0)))
+    return float(-np.log((near + 0.5) / (weight.sum() + 1.0)))
 
 
 def convex_gains(gain: np.ndarray) -> np.ndarray:

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 
 from countless._numbers import origin_of
-from countless._path.axes import Axes, principal_axes
 from countless._path.levels import (
     Figures,
     Points,
@@ -48,6 +47,8 @@ NARROW = 0.1
 # A column is discrete if it has fewer distinct values than this share of the distinct rows, so that
 # different rows share values; or if this share of its values are one step apart.
 SHARED, STEPPED = 0.5, 0.8
+# Axes with less than this share of the largest variance are dropped: they do not affect merges.
+NEGLIGIBLE = 1e-3
 
 
 class NullReference(NamedTuple):
@@ -153,8 +154,8 @@ def clouds_like(
     kinds: Iterator[np.ndarray]
     if divergence.is_directional:
         kinds = _directions(sample, weight, n_points, generator)
-    elif divergence.is_shift_invariant and _discrete_columns(sample):
-        kinds = rows_like(sample, weight, n_rows)
+    elif divergence.is_shift_invariant and (discrete := _discrete_columns(sample)):
+        kinds = _rows_like(sample, weight, n_rows, discrete)
     else:
         axes = principal_axes(sample, weight, center, divergence)
         kinds = bells_and_boxes(axes, n_points, generator)
@@ -166,13 +167,19 @@ def clouds_like(
 
 def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator[np.ndarray]:
     """Draw clouds with the mean, covariance and discrete values of a sample."""
+    return _rows_like(sample, weight, n_rows, _discrete_columns(sample))
+
+
+def _rows_like(
+    sample: np.ndarray, weight: np.ndarray, n_rows: float, discrete: dict[int, np.ndarray]
+) -> Iterator[np.ndarray]:
     generator = np.random.default_rng(SEED)
     origin = origin_of(sample)  # avoids rounding errors in sums of data far from 0
     sample = sample - origin
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
-    discrete = _discrete_columns(sample)
+    discrete = {column: values - origin[column] for column, values in discrete.items()}
     for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
@@ -197,10 +204,10 @@ def _any_values(
 
 
 def bells_and_boxes(
-    axes: Axes, n_points: int, generator: np.random.Generator
+    axes: Axes, n_points: int, generator: np.random.Generator, n_clouds: int = N_CLOUDS
 ) -> Iterator[np.ndarray]:
     """Draw gamma and uniform clouds in the coordinates of the principal axes."""
-    shape = (N_CLOUDS, n_points, len(axes.variance))
+    shape = (n_clouds, n_points, len(axes.variance))
     form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
     sign = np.where(axes.skewness < 0, -1.0, 1.0)
     spread = np.sqrt(axes.variance)
@@ -244,3 +251,51 @@ def _directions(sample, weight, n_points, generator):
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+class Axes(NamedTuple):
+    """Variance and skewness along the principal axes, largest variance first."""
+
+    variance: np.ndarray
+    skewness: np.ndarray
+    direction: np.ndarray | None = None  # (n_axes, n_features)
+
+
+def principal_axes(
+    sample: np.ndarray, weight: np.ndarray, center: np.ndarray, divergence: Divergence
+) -> Axes:
+    """Return the principal axes in the local metric of the divergence at the center.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from countless.divergences import get_divergence
+    >>> square = np.array([[-2.0, -1.0], [-2.0, 1.0], [2.0, -1.0], [2.0, 1.0]])
+    >>> axes = principal_axes(square, np.ones(4), np.zeros(2), get_divergence("sqeuclidean"))
+    >>> axes.variance.tolist(), axes.skewness.tolist()
+    ([4.0, 1.0], [0.0, 0.0])
+    """
+    share = weight / weight.sum()
+    if not divergence.is_metric:
+        # Near the center a Bregman divergence is a squared distance with one scale per column.
+        step = 1e-4 * np.maximum(divergence.margin(center), 0.0)
+        ahead, _ = divergence.slope_offset((center + step)[None])
+        behind, _ = divergence.slope_offset((center - step)[None])
+        curvature = np.divide(
+            ahead[0] - behind[0], 2 * step, out=np.zeros_like(step), where=step > 0
+        )
+        sample = sample * np.sqrt(np.maximum(curvature, 0.0))
+    spread = sample - share @ sample
+    root = np.sqrt(share)[:, None]
+    if spread.shape[1] <= len(spread):
+        variance, axis = np.linalg.eigh((root * spread).T @ (root * spread))
+        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        variance, direction = variance[kept], axis[:, kept].T
+        scores = spread @ direction.T
+    else:
+        variance, axis = np.linalg.eigh((root * spread) @ (root * spread).T)
+        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        variance, axis = variance[kept], axis[:, kept]
+        direction = (axis / np.sqrt(variance)).T @ (root * spread)
+        scores = axis * np.sqrt(variance) / root
+    return Axes(variance, share @ (scores / np.sqrt(variance)) ** 3, direction)

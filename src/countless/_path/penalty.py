@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from countless._data import Backend
 from countless._data.open import open_table
@@ -39,8 +38,9 @@ from countless._path.null_reference import (
     clouds_like,
     null_reference,
 )
+from countless._path.path import Calibration, Path, Plateau
 from countless._path.ward import WardTree, ward_tree
-from countless._show import Records, ShownPath
+from countless._show import Records
 from countless._threads import one_library_thread
 from countless.divergences import Divergence, get_divergence
 
@@ -61,24 +61,17 @@ class Weights(NamedTuple):
     """Weights of the standard scores in the evidence; chosen by benchmarks/path_evidence.py.
 
     Scores are transformed by the inverse hyperbolic sine, which is linear near 0 and logarithmic
-    beyond, so that no single score dominates. The probability that k is right is ``expit(intercept
-    + slope * lead)``, where lead is the difference between the highest and the next evidence.
+    beyond, so that no single score dominates.
     """
 
     constant: float
     width: float
     separation: float
     least: float  # the lowest of the three scores
-    intercept: float
-    slope: float
 
     def evidence(self, scores: Figures) -> np.ndarray:
         """Return the evidence for k = 2, 3, ...; that of one cluster is 0."""
-        return np.array(self[:4]) @ measure(scores)
-
-    def probability(self, lead: float) -> float:
-        """Return the probability that the number of clusters is right."""
-        return float(expit(self.intercept + self.slope * lead))
+        return np.array(self) @ measure(scores)
 
 
 def measure(scores: Figures) -> np.ndarray:
@@ -87,14 +80,7 @@ def measure(scores: Figures) -> np.ndarray:
     return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
 
 
-WEIGHTS = Weights(
-    constant=-4.93,
-    width=0.28,
-    separation=1.45,
-    least=1.70,
-    intercept=-1.12,
-    slope=0.51,
-)
+WEIGHTS = Weights(constant=-4.93, width=0.28, separation=1.45, least=1.70)
 
 
 class Costs(NamedTuple):
@@ -125,6 +111,9 @@ class Judged(NamedTuple):
     scores: Figures  # standard scores of the statistics under the null reference
     evidence: np.ndarray  # that of one cluster is 0
 
+    def __repr__(self) -> str:
+        return f"Judged(k = 2 to {len(self.evidence) + 1})" if len(self.evidence) else "Judged()"
+
 
 NOTHING = np.empty(0)
 NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
@@ -144,41 +133,23 @@ class Merges(NamedTuple):
     centers: np.ndarray | None  # (m, n_features) the nearest one decides the item of a row
 
 
-class Plateau(NamedTuple):
-    """An interval of penalties that all give the same number of clusters."""
-
-    n_clusters: int
-    low: float
-    high: float
-    width: float  # log(high / low)
-    null_width: float  # the mean width in the null reference
-    score: float  # the evidence for this number of clusters; one cluster has 0
-
-
-class PenaltyPath(ShownPath):
+class PenaltyPath(Path):
     """Clusters, objective and labels at every penalty. Made by `penalty_path`.
 
     Attributes
     ----------
-    breakpoints : ndarray
-        Penalties at which the number of clusters changes, ascending.
-    plateaus : list of Plateau
-        The one of highest score, then the others by score. One cluster has score 0. Candidate
-        numbers of clusters are at most a tenth of the number of rows.
-    penalty, n_clusters : float, int
-        Those of the chosen plateau. The penalty is on the scale of the whole objective: a refined
-        fit compares it with the cost of a merge. It is much larger than the distance of a single
-        row.
+    breakpoints, plateaus, penalty, n_clusters, lead, confidence
+        As in `Path`. The width of a plateau is ``log(high / low)``, the null width its mean in the
+        null reference. Candidate numbers of clusters are at most a tenth of the number of rows. The
+        penalty is on the scale of the whole objective: a refined fit compares it with the cost of a
+        merge. It is much larger than the distance of a single row.
     judged : Judged
         The statistics behind the plateaus' scores: for k = 2, 3, ... the width, the mean width in
         the null reference, the standard scores of width, compactness and separation, and the
         evidence.
-    confidence : float
-        The probability that the number of clusters is right, from the difference between its score
-        and the next; calibrated on generated data sets, one cluster included.
     """
 
-    _weights = WEIGHTS
+    _calibration = Calibration(intercept=-1.12, slope=0.51)
 
     def __init__(
         self,
@@ -199,12 +170,6 @@ class PenaltyPath(ShownPath):
         self._levels = levels
         self._costs = costs
         self._fitted: Fitted | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"PenaltyPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
-            f"confidence={self.confidence:.2f})"
-        )
 
     @cached_property
     def breakpoints(self) -> np.ndarray:
@@ -279,21 +244,10 @@ class PenaltyPath(ShownPath):
         return Records([chosen, *(plateau for plateau in ranked if plateau is not chosen)])
 
     @property
-    def n_clusters(self) -> int:
-        return self.plateaus[0].n_clusters
-
-    @property
     def penalty(self) -> float:
         if self._fitted is not None:
             return self._fitted.penalty
         return self.penalty_for(self.n_clusters)
-
-    @property
-    def confidence(self) -> float:
-        best, *others = self.plateaus
-        if not others:
-            return 0.0 if len(self.breakpoints) else 1.0
-        return self._weights.probability(best.score - others[0].score)
 
     def merges(self) -> Merges:
         """Return the micro-clusters and their merges."""

@@ -74,7 +74,6 @@ from countless._report.verdict import verdict
 from countless.edited_clustering import EditedClustering, merges_of, path_of
 
 FORMAT, VERSION = "countless report", 1
-_NO_RULE = "This method has no rule for new rows: its clusters cannot be edited."
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -114,7 +113,8 @@ def report_data(
     title : str, optional
         The heading; by default the number of clusters in the table.
     picture : mapping, optional
-        For a picture, its section.
+        For a picture, its section: ``width``, ``height``, ``n_segments``, and ``images`` with a
+        ``name`` and a ``source``, a data address. The rows are then its superpixels.
 
     Examples
     --------
@@ -133,7 +133,8 @@ def report_data(
     labels = np.asarray(labels).astype(np.int64)
     shown = choose_rows(labels)
     path = path if path is not None else path_of(model)
-    merges = merges_of(model, labels, path=path)
+    # The drawings of a picture would not follow a slider.
+    merges = None if picture is not None else merges_of(model, labels, path=path)
     atoms, atom = find_atoms(labels, merges)
     columns = choose_columns(sheet, labels, shown)
     n_clusters = len(np.unique(labels[labels >= 0]))
@@ -162,8 +163,8 @@ def report_data(
         "atoms": {name: getattr(atoms, name).tolist() for name in ("base", "item", "rows")},
         "names": list(getattr(model, "cluster_names_", [])),
         "edits": edited,
-        "editable": edited is None and hasattr(model, "predict"),
-        "not_editable": "The clusters were edited before." if edited else _NO_RULE,
+        "editable": edited is None and picture is None and hasattr(model, "predict"),
+        "not_editable": _not_editable(edited, picture),
         "tree": tree_section(model, path, merges),
         "path": path_section(path, model) if merges is not None else None,
         "labelings": labelings(model, labels, shown),
@@ -175,6 +176,15 @@ def report_data(
         "picture": None if picture is None else dict(picture),
         "repeat": _repeat(model, command),
     }
+
+
+def _not_editable(edited: Any, picture: Any) -> str:
+    """Return why clusters cannot be edited on the page, if so."""
+    if edited is not None:
+        return "The clusters were edited before."
+    if picture is not None:
+        return "Segments of a picture cannot be edited."
+    return "This method has no rule for new rows: its clusters cannot be edited."
 
 
 def _treatment(sheet: Sheet) -> list[dict[str, Any]]:

@@ -10,7 +10,9 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from countless import __version__
 from countless._data.write import write_file
@@ -94,10 +96,10 @@ def report(
     from countless.edited_clustering import labels_of, path_of
 
     _packages()
-    labels = labels_of(model, X)
+    labels = cast(np.ndarray, labels_of(model, X))
     sheet = sheet_of(X, labels, source=source or "table", names=_texts("rows", rows, len(labels)))
-    if columns is not None:
-        sheet = sheet.renamed(_texts("columns", columns, sheet.n_columns))
+    if (given := _texts("columns", columns, sheet.n_columns)) is not None:
+        sheet = sheet.renamed(given)
     data = report_data(
         model,
         sheet,

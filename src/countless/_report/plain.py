@@ -70,7 +70,7 @@ def how_sure(confidence: float, plateaus: Sequence[Any]) -> str:
 
     Examples
     --------
-    >>> from countless._path.penalty import Plateau
+    >>> from countless._path.path import Plateau
     >>> best = Plateau(3, 10.0, 40.0, 1.4, 0.2, 1.2)
     >>> how_sure(0.75, [best, Plateau(5, 5.0, 7.0, 0.4, 0.1, 0.3)])
     'Confidence 0.75; next best: 5 clusters'

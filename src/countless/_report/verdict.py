@@ -77,7 +77,7 @@ def in_words(n_clusters: int, confidence: float) -> str:
     return "This is a weak answer: the data does not settle the number of clusters."
 
 
-def advice(n_clusters: int, confidence: float) -> list[str]:
+def advice(n_clusters: int, confidence: float, *, sampled: bool = False) -> list[str]:
     """Return what to try where an answer is weak, or one cluster.
 
     Examples
@@ -87,13 +87,15 @@ def advice(n_clusters: int, confidence: float) -> list[str]:
     """
     if n_clusters > 1 and confidence >= WEAK:
         return []
-    return [
+    tried = [
         "Look at the other marked numbers of clusters, or at the candidates, and see which "
         "clusters you can name.",
         "Leave out columns that have nothing to do with the question (--exclude NAME).",
-        "--method dp-mixture says how probable each number of clusters is.",
         "Ask for the stability of each cluster (--bootstrap 50).",
     ]
+    if not sampled:
+        tried.append("--method dp-mixture says how probable each number of clusters is.")
+    return tried
 
 
 def _verdict(
@@ -119,7 +121,7 @@ def _of_posterior(headline: str, posterior: Posterior, n_clusters: int) -> dict[
         f"({percent(float(share[likeliest]))}).",
         "The clusters shown are the partition of least expected loss over all draws.",
     ]
-    found = _verdict(headline, own, lines, advice(n_clusters, own) if own < WEAK else [])
+    found = _verdict(headline, own, lines, advice(n_clusters, own, sampled=True))
     return found | {"confidence_of": "the posterior probability of this number of clusters"}
 
 

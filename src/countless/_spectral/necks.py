@@ -21,10 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from countless._graph.corners import merge_tree
 from countless._graph.moves import Clusters, Graph, dense_groups
-from countless._graph.tree import merge_tree
-from countless._path.axes import principal_axes
-from countless._path.null_reference import SKEWNESS
+from countless._path.null_reference import bells_and_boxes, principal_axes
+from countless._path.path import Calibration
 from countless.divergences import get_divergence
 from countless.kernels.necks import neck_depth
 
@@ -50,6 +50,9 @@ SHALLOW = LEAST_DEPTH / 2
 CURVE_DIMENSION = 2.5
 # Rows from which the principal axes are estimated.
 MOST_SAMPLED = 2000
+# The probability that the number of clusters is right, by the lead of necks, as printed by
+# `benchmarks/path_evidence.py --spectra`.
+NECK_CALIBRATION = Calibration(intercept=0.22, slope=0.99)
 
 
 class Necks(NamedTuple):
@@ -61,12 +64,15 @@ class Necks(NamedTuple):
     null_depth: float  # threshold from the null reference
 
     @property
-    def confidence(self) -> float:
-        """From 0 (a neck as deep as the null allows) to 1, for any number of clusters."""
+    def lead(self) -> float:
+        """By how much the shallowest neck that is cut exceeds the null depth.
+
+        If none is cut, by how much the deepest falls short of it.
+        """
         accepted = self.depths[self.depths > self.null_depth]
         if len(accepted):
-            return 1.0 - self.null_depth / float(accepted[-1])
-        return 1.0 - float(self.depths.max(initial=0.0)) / self.null_depth
+            return float(accepted[-1]) - self.null_depth
+        return self.null_depth - float(self.depths.max(initial=0.0))
 
 
 class Merges(NamedTuple):
@@ -218,11 +224,7 @@ def null_depth(X: np.ndarray, linked: Any) -> float:
 
 
 def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]]:
-    """Draw null samples: permuted columns if values repeat, else gamma and uniform clouds.
-
-    Both have the data's standard deviations along its principal axes as scales; gamma clouds also
-    have its skewness.
-    """
+    """Draw null samples: permuted columns if values repeat, else gamma and uniform clouds."""
     rows = X
     if len(X) > MOST_SAMPLED:
         rows = X[random.choice(len(X), MOST_SAMPLED, replace=False)]
@@ -236,15 +238,7 @@ def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]
     rows = rows / scale if scale > 0 else rows
     share = np.full(len(rows), 1 / len(rows))
     axes = principal_axes(rows, share, share @ rows, get_divergence("sqeuclidean"))
-    spread = np.sqrt(axes.variance)
-    form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
-    shape = (n, len(spread))
-    bells = [
-        (random.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
-        for _ in range(N_CLOUDS)
-    ]
-    boxes = [random.uniform(-1.0, 1.0, shape) * spread for _ in range(N_CLOUDS)]
-    return [bells, boxes]
+    return [list(kind) for kind in bells_and_boxes(axes, n, random, N_CLOUDS)]
 
 
 def local_dimension(X: np.ndarray, linked: Any) -> float:

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from countless._path.penalty import Plateau
-from countless._show import Records, ShownPath
+from countless._path.path import Calibration, Path, Plateau
+from countless._show import Records
 from countless._spectral.eigen import SMALL
 from countless._spectral.embedding import first_unexplained, unexplained
 from countless._spectral.laplacian import Form, indicators
-from countless._spectral.necks import Necks
+from countless._spectral.necks import NECK_CALIBRATION, Necks
 
 # A plateau must be wider than the overtones of one shape by this margin.
 MARGIN = 0.2
@@ -46,32 +46,27 @@ FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
 SLACK = 0.1
 # Above this multiple of the largest unexplained variance, iterating k-means does not help.
 NEARLY = 1.3
+# Printed by `benchmarks/path_evidence.py --spectra`: on generated sets, wider margins than the
+# largest score, those of separate components above all, are right no more often.
+SPECTRUM_CALIBRATION, MOST_SCORE = Calibration(intercept=-1.28, slope=2.01), 1.0
 
 
-class SpectrumPath(ShownPath):
+class SpectrumPath(Path):
     """The number of eigenvalues above every penalty, and the selected plateau.
 
     Attributes
     ----------
     eigenvalues : ndarray
         The leading ones, descending.
-    breakpoints : ndarray
-        Penalties at which the number changes, ascending.
-    plateaus : list of Plateau
-        The chosen one, then the others by score. ``width`` is on a log scale of ``1 - penalty``;
-        ``null_width`` is infinite where the rows are not compact. One cluster has no null width:
-        its score is the negative score of the best of the others.
-    penalty, n_clusters : float, int
-        Those of the chosen plateau.
-    confidence : float
-        From 0 (a tie) to 1. For two clusters or more: the relative margin by which width and
-        compactness pass their tests, whichever is smaller. For one cluster: one minus the largest
-        ratio of another plateau to its threshold. If necks were searched: the relative margin of
-        the shallowest neck between clusters over the null depth, or that by which the deepest neck
-        falls short of it.
+    breakpoints, plateaus, penalty, n_clusters, lead, confidence
+        As in `Path`. ``width`` is on a log scale of ``1 - penalty``, and ``null_width`` what it has
+        to exceed. The score is the margin, on a log scale, by which width and compactness pass
+        their tests, whichever is smaller, and at most 1; one cluster has score 0. The lead is that
+        over one cluster: coarser levels of a hierarchy that pass, too, are no rivals.
     necks : Necks or None
         Depths of necks and the clusters they separate, if no plateau was selected; the widths of
-        the first plateau are then the shallowest accepted depth and the null depth.
+        the first plateau are then the shallowest accepted depth and the null depth, and the lead is
+        that of the necks.
     """
 
     def __init__(
@@ -82,6 +77,7 @@ class SpectrumPath(ShownPath):
         necks: Necks | None = None,
     ):
         self.necks = necks
+        self._calibration = SPECTRUM_CALIBRATION if necks is None else NECK_CALIBRATION
         self.eigenvalues = eigenvalues
         self._gap = gap = _gaps(eigenvalues)
         widths, overtones = plateau_widths(gap)
@@ -92,65 +88,50 @@ class SpectrumPath(ShownPath):
         found = []
         for k in range(2, len(gap)):
             if widths[k - 1] > 0:
-                compact = rests.get(k, 0.0) <= MOST_UNEXPLAINED
-                null = float(overtones[k - 1] + MARGIN) if compact else np.inf
-                width = float(widths[k - 1])
-                found.append(Plateau(k, *self._ends(k), width, null, width - null))
+                width, null = float(widths[k - 1]), float(overtones[k - 1] + MARGIN)
+                with np.errstate(divide="ignore"):
+                    compact = float(np.log(MOST_UNEXPLAINED / np.float64(rests.get(k, 0.0))))
+                score = min(width - null, compact, MOST_SCORE)
+                found.append(Plateau(k, *self._ends(k), width, null, score))
         if best == len(gap) > 1:  # all clusters are singletons
-            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, np.inf))
-        lacking = -max((plateau.score for plateau in found), default=-np.inf)
-        found.append(Plateau(1, *self._ends(1), np.inf, np.inf, lacking))
+            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, MOST_SCORE))
+        found.append(Plateau(1, *self._ends(1), np.inf, np.inf, 0.0))
         found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
         if necks is not None and necks.n_clusters > 1:
             depth = float(necks.depths[necks.depths > necks.null_depth].min(initial=np.inf))
             k, null = necks.n_clusters, necks.null_depth
             found = [plateau for plateau in found if plateau.n_clusters != k]
             found.insert(0, Plateau(k, *self._ends(k), depth, null, depth - null))
-        self.plateaus = Records(found)
-        self._rests = rests
+        self._plateaus = Records(found)
 
-    def __repr__(self) -> str:
-        return (
-            f"SpectrumPath(n_clusters={self.n_clusters}, penalty={self.penalty:.6g}, "
-            f"confidence={self.confidence:.2f})"
-        )
+    @property
+    def plateaus(self) -> list[Plateau]:
+        return self._plateaus
 
     @property
     def breakpoints(self) -> np.ndarray:
         return np.unique(self.eigenvalues[1:])
 
     @property
-    def n_clusters(self) -> int:
-        return self.plateaus[0].n_clusters
-
-    @property
-    def penalty(self) -> float:
-        """The midpoint of the selected plateau, on a log scale of ``1 - penalty``."""
-        k = self.n_clusters
-        if k == len(self._gap):
-            return 0.0
-        high = self._gap[k]
-        return 1.0 - float(np.sqrt(max(self._gap[k - 1], 1e-2 * high) * high))
-
-    @property
-    def confidence(self) -> float:
-        best, *others = self.plateaus
+    def lead(self) -> float:
         if self.necks is not None:
-            return self.necks.confidence
-        if best.n_clusters > 1:
-            rest = self._rests.get(best.n_clusters, 0.0) / MOST_UNEXPLAINED
-            return 1.0 - max(best.null_width / best.width, rest)
-        came = (
-            min(1.0, other.width / other.null_width)
-            if np.isfinite(other.null_width)
-            else MOST_UNEXPLAINED / self._rests[other.n_clusters]
-            for other in others
-        )
-        return 1.0 - max(came, default=1.0)  # 0 if there is no other plateau
+            return self.necks.lead
+        return self.plateaus[0].score if self.n_clusters > 1 else super().lead
 
     def n_clusters_at(self, penalty: float) -> int:
         """Return how many eigenvalues are above a penalty, and at least 1."""
         return max(1, int((self.eigenvalues > penalty).sum()))
+
+    def penalty_for(self, n_clusters: int) -> float:
+        """Return the midpoint of a plateau, on a log scale of ``1 - penalty``."""
+        if not 1 <= n_clusters <= len(self._gap):
+            raise ValueError(
+                f"n_clusters={n_clusters} is not on the path, which has 1 to {len(self._gap)}"
+            )
+        if n_clusters == len(self._gap):
+            return 0.0
+        high = self._gap[n_clusters]
+        return 1.0 - float(np.sqrt(max(self._gap[n_clusters - 1], 1e-2 * high) * high))
 
     def _ends(self, k: int) -> tuple[float, float]:
         low = self.eigenvalues[k] if k < len(self.eigenvalues) else -1.0

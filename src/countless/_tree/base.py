@@ -15,7 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._compat import CallbackSupportMixin, report_passes, with_callbacks
-from countless._numbers import check_column_names, check_entries_span, check_span, validate_numbers
+from countless._numbers import (
+    check_column_names,
+    check_entries_span,
+    check_span,
+    moved_to_zero,
+    validate_numbers,
+)
 from countless._parameters import check_counts, is_number
 from countless._path.penalty import PenaltyPath
 from countless._tree.gap import judged
@@ -115,8 +121,8 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         known = measure.values
         if self.metric in ("euclidean", "sqeuclidean") and self.method in (*OF_MEANS, *OF_NEAREST):
             unit = np.sqrt(measure.weights).astype(new.dtype)
-            origin = known.mean(axis=0)  # rows far from 0 would lose precision
-            known, new = (known - origin) * unit, (new - origin) * unit
+            new, known = moved_to_zero(new, known)
+            new, known = new * unit, known * unit
             if self.method in OF_MEANS:
                 return join_by_means(known, self.labels_, new)
             nearest = NearestNeighbors(n_neighbors=1, n_jobs=self.n_jobs).fit(known)

@@ -6,6 +6,11 @@ without clusters has gaps, too: at few clusters, in low dimensions, and of other
 linkage. So trees are grown in the same way from null reference samples, data without clusters but
 of similar shape (`countless._path.null_reference`), and a figure is judged by its excess over
 theirs at that k.
+
+The width of a plateau comes from squared heights, which are on the scale of costs. With squared
+dissimilarities D2 of rows, a row has the squared distance ``mean_j D2[i, j] - mean_jj' D2[j, j'] /
+2`` from the mean of a cluster, with or without coordinates. So cost and separation of every cut
+follow from one table: the sums of each row over each cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster import hierarchy
@@ -22,16 +27,17 @@ from scipy.spatial.distance import squareform
 from sklearn.utils import check_array
 
 from countless._numbers import check_finite
-from countless._path.axes import Axes
-from countless._path.levels import Figures
+from countless._path.levels import Figures, Resolution, describe_levels, separation_of
 from countless._path.null_reference import (
     MOST_LEVELS,
     N_POINTS,
     POINTS_A_CLUSTER,
     SEED,
+    Axes,
     bells_and_boxes,
     reference_of,
 )
+from countless._path.path import Calibration
 from countless._path.penalty import (
     NOTABLE,
     NOTHING_JUDGED,
@@ -42,8 +48,7 @@ from countless._path.penalty import (
     PenaltyPath,
 )
 from countless._path.ward import WardTree
-from countless._threads import one_library_thread
-from countless._tree.levels import measure_levels
+from countless._threads import one_library_thread, steps
 from countless._tree.pairs import Pairs
 
 Grow = Callable[[Pairs], np.ndarray]  # a linkage matrix
@@ -53,11 +58,13 @@ DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
 N_TRIALS = 4
 # Average cluster sizes between which the decay of heights shows the dimension of the rows.
 SMALL, LARGE = 2, 8
+# Number of rows whose dissimilarities are squared at once.
+AT_ONCE = 1024
 
 # The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
-# right k at the same lead: the probability of that was fitted to generated data sets, for average,
-# complete, single, Ward's and DIANA's trees together (benchmarks/path_evidence.py --trees).
-TREE_WEIGHTS = WEIGHTS._replace(intercept=-1.86, slope=0.70)
+# right k at the same lead: calibrated for average, complete, single, Ward's and DIANA's trees
+# together (benchmarks/path_evidence.py --trees).
+TREE_CALIBRATION = Calibration(intercept=-1.86, slope=0.70)
 
 
 class TreeCut(PenaltyPath):
@@ -75,7 +82,7 @@ class TreeCut(PenaltyPath):
         As in `PenaltyPath`.
     """
 
-    _weights = TREE_WEIGHTS
+    _calibration = TREE_CALIBRATION
 
     def __init__(self, linkage: np.ndarray, judged: Judged):
         tree = tree_of(linkage)
@@ -214,15 +221,119 @@ def judged(
     scores = null.standard_scores(figures)
     # The figures are of squared heights.
     width, null_width = figures.width / 2, null.mean_widths(last - 1) / 2
-    # Where only the width is judged it must exceed a minimum, as in `hard.penalty`.
+    # Where only the width is judged it must exceed a minimum, as in `countless._path.penalty`.
     beyond = np.arange(2, last + 1) > MOST_LEVELS
     width[beyond & (figures.width <= NOTABLE)] = 0.0
-    evidence = TREE_WEIGHTS.evidence(scores)
+    evidence = WEIGHTS.evidence(scores)
     # A cut that splits off only a few outlying rows counts no more than one of the null reference.
     enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
     few = _second_sizes(linkage, last) < enough
-    evidence[few] = np.minimum(evidence[few], TREE_WEIGHTS.constant)
+    evidence[few] = np.minimum(evidence[few], WEIGHTS.constant)
     return TreeCut(linkage, Judged(width, null_width, scores, evidence))
+
+
+class TreeLevels(NamedTuple):
+    """The cuts of a tree into 1, ..., K clusters, in units of the total cost per row."""
+
+    gain: np.ndarray  # (K,) squared heights from the top; for Ward's trees over the number of rows
+    cost: np.ndarray  # (K,)
+    separation: np.ndarray | None  # (K - 1,)
+    n_rows: int
+    resolution: Resolution  # limit by duplicate rows; its gain is on the scale of these gains
+
+    def describe(self, resolution: Resolution) -> Figures:
+        """Return the figures of 2, ..., K clusters.
+
+        If only heights are known, separation equals compactness.
+        """
+        gain = np.maximum(self.gain, resolution.gain)
+        of_rows = Resolution(0.0, resolution.cost)
+        unknown = np.full(len(gain) - 1, np.nan)
+        separation = unknown if self.separation is None else self.separation
+        figures = describe_levels(self.cost, gain, separation, self.n_rows, of_rows)
+        return (
+            figures
+            if self.separation is not None
+            else figures._replace(separation=figures.compactness)
+        )
+
+
+def measure_levels(
+    linkage: np.ndarray, method: str, pairs: Pairs | None, highest: int
+) -> TreeLevels:
+    """Measure the cuts of a tree into 1, ..., ``highest`` clusters.
+
+    Parameters
+    ----------
+    linkage : ndarray of shape (n_rows - 1, 4)
+        With at least one positive height.
+    method : str
+        The linkage of SciPy whose heights these are.
+    pairs : Pairs or None
+        The dissimilarities of the tree. Without them costs come from heights: where these are
+        dissimilarities of clusters, a merge costs the square times ``n_a n_b / (n_a + n_b)``, as in
+        Ward's trees.
+    highest : int
+        Separation is computed up to the numbers of clusters that the null reference has.
+    """
+    n, ward = len(linkage) + 1, method == "ward"
+    unit = float(linkage[:, 2].max())  # avoids overflow and underflow of squares
+    height = np.maximum.accumulate(linkage[:, 2]) / unit  # monotone
+    size = np.append(np.ones(n), linkage[:, 3])
+    first, second = size[linkage[:, :2].astype(np.int64)].T
+    mass = first * second / (first + second)
+    squares = height**2 / (2 * mass) if ward else height**2  # of distances between means
+    cost = np.cumsum(mass * squares)[::-1][:highest].copy()
+    separation = None
+    if pairs is not None:
+        known = min(highest, MOST_LEVELS)
+        separation = np.full(highest - 1, np.nan)
+        cost[:known], separation[: known - 1] = _measure_means(linkage, pairs, known, unit)
+    of_a_row = cost[0] / n
+    gain = height**2 / (cost[0] if ward else of_a_row)
+    resolution = Resolution()
+    if height[0] == 0:
+        # Duplicate rows are taken as spread over half the step to the next, as in `penalty_path`.
+        lowest = int(np.argmax(height > 0))
+        resolution = Resolution(gain[lowest] / 64, squares[lowest] / of_a_row / 48)
+    return TreeLevels(gain[::-1][:highest], cost / of_a_row, separation, n, resolution)
+
+
+def _measure_means(
+    linkage: np.ndarray, pairs: Pairs, highest: int, unit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the costs of 1, ..., ``highest`` clusters about their means, and their separation."""
+    n = len(linkage) + 1
+    merges = linkage[:, :2].astype(np.int64)
+    node, labels = np.unique(
+        WardTree(merges, linkage[:, 2]).nodes(n - highest), return_inverse=True
+    )
+    member = np.zeros((n, highest))
+    member[np.arange(n), labels] = 1.0
+    total = np.empty((n, highest))  # sums of squared dissimilarities of rows to clusters
+    for start, stop in steps(n, AT_ONCE):
+        total[start:stop] = (pairs.matrix[start:stop] / unit) ** 2 @ member
+    between = member.T @ total
+    size = member.sum(axis=0)
+    cost, separation = np.empty(highest), np.empty(highest - 1)
+    ones = np.ones(n)
+    for k in range(highest, 0, -1):
+        within = np.diag(between) / (2 * size)
+        cost[k - 1] = within.sum()
+        if k == 1:
+            break
+        spread = within / size
+        apart = between / np.outer(size, size) - spread[:, None] - spread
+        apart = np.maximum(apart, np.finfo(float).tiny)
+        separation[k - 2] = separation_of(total / size - spread, ones, apart)
+        kept, gone = (int(np.flatnonzero(node == child)[0]) for child in merges[n - k])
+        node[kept] = 2 * n - k
+        for sums in (between, total.T, size, between.T):
+            sums[kept] += sums[gone]
+        left = np.arange(k) != gone
+        between, total = between[np.ix_(left, left)], total[:, left]
+        size, node = size[left], node[left]
+    return cost, separation
 
 
 def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:

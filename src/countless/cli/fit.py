@@ -146,8 +146,6 @@ def fit(data: str, **options: Any) -> None:
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
     """
-    from .._data.write import check_free, check_free_file
-
     arguments = as_given(data=data, **options)
     given = options_given(arguments)
     method = METHODS[options["method"] or usual_method(given)]
@@ -156,6 +154,11 @@ def fit(data: str, **options: Any) -> None:
     parameters = method_parameters(method, arguments)
     choices = data_choices(data, options)
     choices.reading.check()
+    if options["texts"] is not None:
+        check_exists(str(options["texts"]))
+
+    from .._data.write import check_free, check_free_file
+
     out = options["out"] or named_after(data, "-clusters")
     check_free(out, FILES, options["force"])
     if options["plot"]:
@@ -163,8 +166,6 @@ def fit(data: str, **options: Any) -> None:
     if options["report"]:
         need_report()
     edits = None if options["edits"] is None else edits_from(options["edits"])
-    if options["texts"] is not None:
-        check_exists(str(options["texts"]))
     if options["checkpoint"] is not None:
         check_free_file(options["checkpoint"], force=True)
     check_parameters(method, given)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .._data.formats import FORMATS, TextStyle
 from .._errors import InputError
+from .._formats import FORMATS, TextStyle
 
 if TYPE_CHECKING:
     from .._data.columns import Roles

@@ -32,11 +32,12 @@ def path(data: str, **options: Any) -> None:
     The wider the range of penalties that give the same number of clusters, compared with what data
     without structure shows, the clearer that number.
     """
-    from .._data.write import check_free_file, write_file
-
     check_options(options_given(as_given(**options)))
     choices = data_choices(data, options)
     choices.reading.check()
+
+    from .._data.write import check_free_file, write_file
+
     picture: Path | None = options["plot"]
     if picture is not None:
         need_matplotlib()

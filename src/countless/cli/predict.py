@@ -51,12 +51,13 @@ def predict(model: str, data: str, **options: Any) -> None:
     The columns are found by name and prepared as they were for the fit; a row that is left out for
     its missing values has an empty label.
     """
-    from .._data.write import check_free_file, write_file
-
     out: Path | None = options["out"]
     check_exists(model)
     reading = data_reading(data, options)
     reading.check()
+
+    from .._data.write import check_free_file, write_file
+
     if out is not None:
         check_free_file(out, options["force"])
 

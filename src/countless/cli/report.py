@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
     from .._data.table import Table
     from .._report.sheet import Sheet, SheetColumn
+    from ..image.segment import Segmentation
     from .data import MemoryTable
     from .mixed import MixedTable
     from .run import Request
+
+LONGEST_SIDE = 1000  # of a drawing on a page
 
 
 @click.command(short_help="Draw a page about a saved model and its rows.")
@@ -212,6 +215,70 @@ def report_of_cells(estimator: Any, mixed: "MixedTable", request: "Request") -> 
     return page_bytes(
         report_data(estimator, sheet, estimator.labels_, treatment=treatment, command=command)
     )
+
+
+def report_of_picture(found: "Segmentation", image: "np.ndarray", name: str) -> bytes:
+    """Return the page of a segmented picture, whose rows are its superpixels."""
+    import numpy as np
+
+    from .._report.data import report_data
+    from .._report.page import page_bytes
+    from .._report.sheet import Sheet, SheetColumn
+    from ..image.draw import draw_outlines, mean_colors
+
+    patches = found.patches
+    height, width = patches.labels.shape
+    where = patches.labels.ravel()
+    pixels = np.bincount(where)
+    y, x = (np.bincount(where, at.ravel()) / pixels for at in np.indices(patches.labels.shape))
+    values = [*(255 * patches.colors).T, pixels, x, height - 1 - y]
+    names = ["red", "green", "blue", "pixels", "x", "y (upwards)"]
+    columns = [
+        SheetColumn(name, np.asarray(own, dtype=np.float64), None, name in names[:3], "numeric", "")
+        for name, own in zip(names, values, strict=True)
+    ]
+    labels = np.empty(patches.n, dtype=np.int64)
+    labels[where] = found.labels.ravel()
+    rows = np.arange(1, patches.n + 1)
+    sheet = Sheet(name, columns, patches.colors, rows, None, patches.n, len(columns))
+    drawings = {
+        "segments": draw_outlines(image, found.labels),
+        "mean colours": mean_colors(image, found.labels)[found.labels],
+    }
+    picture = {
+        "width": width,
+        "height": height,
+        "n_segments": found.n_segments,
+        "images": [
+            {"name": what, "source": _data_address(drawn)} for what, drawn in drawings.items()
+        ],
+    }
+    return page_bytes(
+        report_data(
+            found.estimator,
+            sheet,
+            labels,
+            coordinates=np.column_stack([x, height - 1 - y]),
+            picture=picture,
+            title=f"{found.n_segments} segments in {name}",
+            command=_command_line(click.get_current_context()),
+        )
+    )
+
+
+def _data_address(image: "np.ndarray") -> str:
+    """Return a drawing as the address of an image inside a page, not larger than a screen."""
+    import base64
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    drawn = Image.fromarray(np.round(255 * image).astype(np.uint8))
+    drawn.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    content = io.BytesIO()
+    drawn.save(content, "JPEG", quality=90)
+    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 def _sheet(

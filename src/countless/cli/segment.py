@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..image.segment import Segmentation
     from .console import Screen
 
-FILES = ("segments.png", "colors.png", "labels.png", "labels.npy", "run.json")
+FILES = ("segments.png", "colors.png", "labels.png", "labels.npy", "report.html", "run.json")
 MOST_SHOWN = 20
 
 
@@ -85,6 +85,11 @@ MOST_SHOWN = 20
     type=click.Path(path_type=Path),
     help="Where results go; by default the picture's name with '-segments'.",
 )
+@click.option(
+    "--report",
+    is_flag=True,
+    help="Write report.html, too: one page with the segments and the superpixels.",
+)
 @seed_option
 @jobs_option
 @json_option
@@ -107,6 +112,10 @@ def segment(picture: str, **options: Any) -> None:
     arguments, method = as_given(picture=picture, **options), options["method"]
     out = options["out"] or named_after(picture, "-segments")
     check_free(out, FILES, options["force"])
+    if options["report"]:
+        from .report import need_report
+
+        need_report()
     try:
         need_scikit_image()
     except ImportError as error:
@@ -129,6 +138,11 @@ def segment(picture: str, **options: Any) -> None:
         screen.show("", _told(result["scores"]))
     with screen.step("draw", "drawing"):
         files = _drawn(image, found.labels, options["labels"])
+    if options["report"]:
+        from .report import report_of_picture
+
+        with screen.step("report", "drawing the report"):
+            files["report.html"] = report_of_picture(found, image, Path(picture).name)
     height, width = image.shape[:2]
     source = {"source": Path(picture).name, "sha256": sha256, "width": width, "height": height}
     request = Request("segment", method, arguments, options["seed"], out, options["force"], False)

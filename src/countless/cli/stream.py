@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._data.formats import FORMATS
 from .._data.table import Table, counted, listing
 from .._data.write import Content, check_free, label_lines, labels_header, write_directory
 from .._errors import InputError, shift_rows
 from .._files import InUseError, scratch_folder
+from .._formats import FORMATS
 from .._report.summary import ClusterSummary, Sums, summaries_of
 from ..preprocess.plan import ColumnReport, block_weights
 from ..preprocess.prepare import CategoricalStep, Preparation

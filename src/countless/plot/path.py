@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless._path.penalty import PenaltyPath, Plateau
+from countless._path.path import Plateau
+from countless._path.penalty import PenaltyPath
 from countless.plot.style import CHOSEN, LINE, axes_for
 from countless.plot.style import PALE as RIVAL
 
@@ -21,6 +22,8 @@ MOST_CLUSTERS = 60
 
 class PenaltyPathDisplay:
     """Number of clusters against the penalty, both on log scales.
+
+    Penalties of spectra and graphs, which may be negative, are on a linear scale.
 
     Use `from_path` to make one.
 
@@ -113,11 +116,28 @@ class PenaltyPathDisplay:
         most = max(MOST_CLUSTERS, 3 * path.n_clusters)
         counts = np.array([path.n_clusters_at(end) for end in ends])
         left_out = int(np.count_nonzero(counts >= most))
-        start = max(ends[left_out] / 1.1, ends[left_out - 1] if left_out else 0.0)
+        start = ends[left_out] / 1.1 if self._is_log else ends[left_out] - self._margin
+        if left_out:
+            start = max(start, ends[left_out - 1])
         ends, counts = ends[left_out:], counts[left_out:]
         start = min(start, self._reach(path.plateaus[0])[0])
-        before = path.n_clusters_at(np.nextafter(ends[0], 0.0))
-        return np.array([start, *ends, BEYOND * ends[-1]]), np.array([before, *counts, 1])
+        before = path.n_clusters_at(np.nextafter(ends[0], -np.inf))
+        return np.array([start, *ends, self._end]), np.array([before, *counts, counts[-1]])
+
+    @property
+    def _is_log(self) -> bool:
+        return isinstance(self.path, PenaltyPath)
+
+    @property
+    def _margin(self) -> float:
+        """Return the part of a linear axis beyond the last merge."""
+        ends = self.path.breakpoints
+        return 0.1 * float(ends[-1] - ends[0]) or 0.1
+
+    @property
+    def _end(self) -> float:
+        last = float(self.path.breakpoints[-1])
+        return BEYOND * last if self._is_log else last + self._margin
 
     def _shade(self, plateau: Plateau, color: str, alpha: float) -> None:
         low, high = self._reach(plateau)
@@ -134,7 +154,7 @@ class PenaltyPathDisplay:
             )
         self.ax_.annotate(
             f"{k} cluster{'s' if k > 1 else ''}" if chosen else f"{k}",
-            (np.sqrt(low * high), k),
+            (np.sqrt(low * high) if self._is_log else (low + high) / 2, k),
             xytext=(0, 7),
             textcoords="offset points",
             ha="center",
@@ -147,15 +167,17 @@ class PenaltyPathDisplay:
         """Return the ends of a plateau; that of one cluster ends at the edge of the axes."""
         if not len(self.path.breakpoints):
             return self.path.penalty / BEYOND, self.path.penalty * BEYOND
-        last = self.path.breakpoints[-1]
-        low = plateau.low if plateau.low > 0 else plateau.high / BEYOND
-        return low, min(plateau.high, BEYOND * last)
+        low = plateau.low
+        if self._is_log and not low > 0:
+            low = plateau.high / BEYOND
+        return low, max(low, min(plateau.high, self._end))
 
     def _finish(self, penalty: np.ndarray, n_clusters: np.ndarray) -> None:
         from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 
         ax = self.ax_
-        ax.set_xscale("log")
+        if self._is_log:
+            ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlim(penalty[0], penalty[-1])
         top = 1.35 * max(n_clusters[0], 3)

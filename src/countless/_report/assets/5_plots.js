@@ -231,7 +231,7 @@ function drawBars(values, shares, xLabel, yLabel, chosen) {
   return made;
 }
 
-function drawHeat(rows, names, tip, height = 380) {
+function drawHeat(rows, names, tip, height, labelled) {
   const n = rows.length, x = [], y = [], alpha = [], value = [];
   rows.forEach((cells, row) => cells.forEach((cell, at) => { x.push(at); y.push(n - 1 - row); alpha.push(cell / 100); value.push(cell); }));
   const made = figure({ height, x_range: [-0.5, n - 0.5], y_range: [-0.5, n - 0.5] });
@@ -248,8 +248,17 @@ function drawHeat(rows, names, tip, height = 380) {
   });
   made.xgrid.grid_line_color = null;
   made.ygrid.grid_line_color = null;
-  made.xaxis.visible = false;
-  made.yaxis.visible = false;
+  if (!labelled) {
+    made.xaxis.visible = false;
+    made.yaxis.visible = false;
+    return made;
+  }
+  const short = (name) => (name.length > 18 ? `${name.slice(0, 17)}…` : name);
+  for (const [axis, order] of [[made.xaxis, names], [made.yaxis, [...names].reverse()]]) {
+    axis.ticker = new Bokeh.FixedTicker({ ticks: order.map((_, at) => at) });
+    axis.major_label_overrides = new Map(order.map((name, at) => [at, short(name)]));
+  }
+  made.xaxis.major_label_orientation = 0.9;
   return made;
 }
 

@@ -157,7 +157,7 @@ function posteriorSection() {
   if (found.similarity) {
     const { wrap, tip } = withTip(null);
     const names = found.similarity.rows.map((row) => `row ${row}`);
-    wrap.prepend(plotBox("How often two rows are in one cluster", () => drawHeat(found.similarity.percent, names, tip, 330)));
+    wrap.prepend(plotBox("How often two rows are in one cluster", () => drawHeat(found.similarity.percent, names, tip, 330, false)));
     parts.push(element("div", {}, wrap, element("p", { class: "small muted" }, `How often two rows are in one cluster; ${names.length} rows, sorted by cluster.`)));
   }
   return section("posterior", "Posterior", "How probable each number of clusters is, and how sure the clusters are.", element("div", { class: "two" }, ...parts));
@@ -167,7 +167,7 @@ function dependenceSection() {
   const found = data.dependence;
   if (!found) return null;
   const { wrap, tip } = withTip(null);
-  wrap.prepend(plotBox("Probability that two columns depend on each other", () => drawHeat(found.percent, found.columns, tip, 420)));
+  wrap.prepend(plotBox("Probability that two columns depend on each other", () => drawHeat(found.percent, found.columns, tip, 460, found.columns.length <= 30)));
   const rows = found.views.map((view, at) => [`view ${at + 1}`, view.columns.length, view.n_clusters, view.columns.join(", ")]);
   const some = found.columns.length < found.n_columns ? ` The first ${found.columns.length} of ${found.n_columns} columns are drawn.` : "";
   return section("dependence", "Which columns belong together", `The darker, the more probable that two columns depend on each other.${some}`,
@@ -192,7 +192,7 @@ function groupsSection() {
 function pictureSection() {
   const found = data.picture;
   if (!found) return null;
-  return section("picture", "Picture", `${count(found.n_segments, "segment")} in ${found.width} x ${found.height} pixels.`,
+  return section("picture", "Picture", `${count(found.n_segments, "segment")} in ${found.width} x ${found.height} pixels. The rows below are its superpixels.`,
     element("div", { class: "two picture" }, ...found.images.map((one) => element("figure", { style: { margin: 0 } }, element("img", { src: one.source, alt: one.name }), element("figcaption", { class: "small muted" }, one.name)))));
 }
 

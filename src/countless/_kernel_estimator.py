@@ -17,8 +17,7 @@ from countless._data.open import without_repeats
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_number
-from countless._path.kernel import KernelClouds
-from countless._path.kernel_null import ANY_ROWS, clouds_through
+from countless._path.kernel import ANY_ROWS, KernelClouds, clouds_through
 from countless._search.dp_means import default_tol
 from countless._search.kernel.clusters import KernelClustering
 from countless._search.kernel.matrix import (

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._errors import InputError
+from ._errors import InputError
 
 
 class TextStyle(NamedTuple):
