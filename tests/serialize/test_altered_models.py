@@ -35,10 +35,6 @@ MERGE = {
     "version": 1,
     "edits": [{"action": "merge", "clusters": [0, 1]}],
 }
-    "format": "countless edits",
-    "version": 1,
-    "edits": [{"action": "merge", "clusters": [0, 1]}],
-}
 MODELS = [
     ("DPMeans", lambda: countless.DPMeans(3.0).fit(X), X),
     ("DPMeans cosine", lambda: countless.DPMeans(divergence="cosine").fit(X), X),
