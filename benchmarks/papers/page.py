@@ -84,6 +84,11 @@ def _section(name: str, section: dict[str, Any], results: Path, pictures: Path) 
             lines.append(f"{block['text']}\n")
         elif block["kind"] == "table":
             lines.append(f"{_table(block['records'])}\n")
+        elif block["kind"] == "private picture":
+            lines.append(
+                f"*{block['text']}* The script writes this picture to `{block['file']}`; its data "
+                "may not be redistributed.\n"
+            )
         else:
             shutil.copy(results / block["file"], pictures / block["file"])
             lines.append(

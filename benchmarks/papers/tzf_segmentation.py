@@ -126,9 +126,9 @@ def make(form: Form, folder: Path) -> Section:
             scores.setdefault(method, []).append([one[1:] for one in ones])
         if number < 2 and len(chosen) >= 3:
             words = f"Photograph {file.stem} in segments, by method and setting."
-            section.picture(
-                draw(image, people, found), folder, f"tzf-figure-6-{number + 1}", words, 60
-            )
+            name = f"tzf-figure-6-{number + 1}"
+            drawn = draw(image, people, found)
+            section.picture(drawn, folder, name, words, dpi=60, is_free=False)
     lines = []
     for method, of_pictures in scores.items():
         values = np.array(of_pictures)  # pictures, settings, (k, Rand, adjusted, VI)
