@@ -244,7 +244,7 @@ def plain_column(column: SheetColumn, shown: np.ndarray) -> dict[str, Any]:
     --------
     >>> column = SheetColumn("x", np.array([0.123456, np.nan]), None, True, "numeric", "")
     >>> plain_column(column, np.array([0, 1]))["values"]
-    [0.12346, None]
+    [0.123456, None]
     """
     values = column.values[shown]
     plain: dict[str, Any] = {"name": column.name, "used": column.used}
