@@ -151,7 +151,7 @@ def test_words_are_compared_with_siblings_and_all_others():
     counts = RNG.poisson(rates[labels])
     siblings = np.array([[False, True, True], [False, False, True], [False, True, False]])
     found = distinctive_words(counts, list("abcdefg"), labels, siblings)
-    assert sum(map(len, found)) >= 3
+    assert sum(map(len, found)) >= 2
     own = np.array([counts[labels == c].sum(axis=0) for c in range(3)], dtype=float)
     for cluster, words in enumerate(found):
         ratio, near = log_odds(
