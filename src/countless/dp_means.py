@@ -245,22 +245,25 @@ class DPMeans(
             self.__dict__.pop(name, None)
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
-            tol = self.tol
-            if tol is None:
-                tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
-            search: dict[str, Any] = {
-                "order": self.order,
-                "refine": bool(self.refine),
-                "tol": float(tol),
-                "max_iter": self.max_iter,
-                "on_pass": on_pass,
-                "seeds": [draw_seed(random) for _ in range(self.n_init)],
-            }
+            search = self._search(rows, random) | {"on_pass": on_pass}
             if self.background is None:
                 self._fit_all(rows, search)
             else:
                 self._fit_with_background(rows, sample_weight, search)
         return self
+
+    def _search(self, rows: Backend, random: np.random.RandomState) -> dict[str, Any]:
+        """Return the parameters of the search."""
+        tol = self.tol
+        if tol is None:
+            tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
+        return {
+            "order": self.order,
+            "refine": bool(self.refine),
+            "tol": float(tol),
+            "max_iter": self.max_iter,
+            "seeds": [draw_seed(random) for _ in range(self.n_init)],
+        }
 
     def _fit_all(self, rows: Backend, search: dict[str, Any]) -> None:
         """Give every row to a cluster."""
@@ -284,7 +287,7 @@ class DPMeans(
         """Find the rows that belong to no cluster, too."""
         if is_auto(self.background) and rows.is_sparse:
             raise ValueError("background='auto' needs dense rows; give the largest share instead")
-        found, resolved, price, scores = dp_means_with_background(
+        separated = dp_means_with_background(
             rows,
             given_weight(sample_weight, rows.n_rows),
             self.background,
@@ -292,7 +295,8 @@ class DPMeans(
             n_clusters=self.n_clusters,
             **search,
         )
-        self._store(found, resolved, price)
+        found, resolved, price, far_weight, scores = separated
+        self._store(found, resolved, price, far_weight)
         state = found.assignment.state
         rows.allocate_more(state, {"score": (np.float64, 1.0)})
         rows.put(state, "score", scores)
@@ -309,6 +313,8 @@ class DPMeans(
         Clusters are created, merged and split as rows arrive, and keep their ids (`cluster_ids_`).
         With ``penalty='auto'`` the first batch determines the penalty, which then grows in
         proportion to the weight seen. After `fit` the stream continues from the clusters found.
+        The first batch also determines the price of background; later rows beyond it are
+        background until enough of them are close together to be a cluster.
 
         Parameters
         ----------
@@ -326,15 +332,21 @@ class DPMeans(
         self._check_parameters()
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=first) as rows:
+            if first and self.background is not None:
+                self._fit_with_background(rows, sample_weight, self._search(rows, random))
+                self.objective_history_ = np.array([self.objective_])
+                self.n_iter_ = 1
+                return self
             self._take_in(rows, first, random)
-            self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+            self.labels_ = self._labels_of(rows)
+        self.__dict__.pop("outlier_score_", None)  # another batch's
         return self
 
     def _take_in(self, rows: Backend, first: bool, random) -> None:
         """Cluster the summary of the stream together with a batch."""
         stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
-            seen = stream.items.weight.sum()
+            seen = stream.seen
             penalty = self.penalty_ * (seen + rows.fixed_point.total_weight) / seen
         else:
             resolved = resolve_penalty(rows, self.penalty, n_clusters=self.n_clusters)
@@ -346,8 +358,11 @@ class DPMeans(
                         "penalty='auto' cannot be found on a first batch whose rows are all equal; "
                         "give a larger batch or a number"
                     )
-        self._stream, clusters = update_stream(stream, rows, penalty, seed=draw_seed(random))
-        self.penalty_ = penalty
+        price = np.inf if first else self.background_price_
+        self._stream, clusters = update_stream(
+            stream, rows, penalty, seed=draw_seed(random), price=price
+        )
+        self.penalty_, self.background_price_ = penalty, price
         self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
         self.n_clusters_ = len(self.cluster_ids_)
         history = np.empty(0) if first else self.objective_history_
@@ -463,7 +478,13 @@ class DPMeans(
             run["random_state"] = self.random_state
         return run
 
-    def _store(self, found: Clustering, resolved: Resolved, price: float = np.inf) -> None:
+    def _store(
+        self,
+        found: Clustering,
+        resolved: Resolved,
+        price: float = np.inf,
+        far_weight: float = 0.0,
+    ) -> None:
         """Set the fitted attributes, with clusters numbered by first appearance."""
         penalty = resolved.penalty
         assignment, fixed_point = found.assignment, found.assignment.rows.fixed_point
@@ -483,7 +504,7 @@ class DPMeans(
         self.converged_ = found.converged
         self.share_computed_ = assignment.n_computed / assignment.n_possible
         within = found.objective - penalty * self.n_clusters_
-        self._stream = resume_stream(self.cluster_weights_, total, within)
+        self._stream = resume_stream(self.cluster_weights_, total, within, far_weight)
         if resolved.path is not None:
             self.path_ = resolved.path
             if self.refine and self.n_clusters is None:

@@ -234,3 +234,44 @@ def test_auto_is_for_squared_euclidean_distance():
 def test_no_checkpoint_with_background(tmp_path):
     with pytest.raises(ValueError, match="checkpoint cannot be combined with background"):
         DPMeans(background=0.1, checkpoint=tmp_path / "run").fit(X)
+
+
+def test_a_stream_keeps_background_apart_until_it_is_dense():
+    random = np.random.default_rng(0)
+    model = DPMeans(background="auto").partial_fit(X)
+    first = model.n_clusters_
+    assert first == 4
+    assert np.mean(model.labels_ == -1) == pytest.approx(0.15, abs=0.02)
+    place = X.min(axis=0) - 40  # far from everything
+    model.partial_fit(np.vstack([X[:50], place[None]]))
+    assert model.n_clusters_ == first
+    assert model.labels_[-1] == -1
+    assert model.labels_[:50].tolist() == model.predict(X[:50]).tolist()
+    model.partial_fit(np.vstack([X[:50], place + random.normal(size=(400, 2))]))
+    assert model.n_clusters_ == first + 1
+    assert model.labels_[-1] == first
+    assert model.cluster_ids_.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_stream_counts_all_rows_in_its_objective():
+    model = DPMeans(background=0.15).fit(X)
+    more = X[:40] + 0.01
+    price = model.background_price_
+    model.partial_fit(more)
+    centers = model.cluster_centers_
+    distance = ((more[:, None] - centers) ** 2).sum(axis=2).min(axis=1)
+    assert model.labels_.tolist() == model.predict(more).tolist()
+    assert (model.labels_ == -1).tolist() == (distance > price).tolist()
+    both = np.vstack([X, more])
+    assert model.objective_ == pytest.approx(-model.score(both), rel=1e-3)
+
+
+def test_the_stream_forgets_the_oldest_background_but_not_its_cost():
+    random = np.random.default_rng(1)
+    model = DPMeans(background=0.15).fit(X)
+    for _ in range(3):
+        model.partial_fit(random.uniform(-1e4, 1e4, size=(300, 2)))
+    stream = model._stream
+    assert (stream.item_id < 0).sum() <= 300 + 256
+    assert stream.seen == pytest.approx(len(X) + 900)
+    assert model.objective_ >= 800 * model.background_price_

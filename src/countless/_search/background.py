@@ -12,6 +12,7 @@ fixed from then on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,7 @@ class Separated(NamedTuple):
     clustering: Clustering  # its history is the whole objective, background included
     resolved: Resolved
     price: float  # a row farther than this from every center is background
+    far_weight: float  # of the background
     scores: np.ndarray  # (n_rows,) p-values
 
 
@@ -169,29 +171,65 @@ def dp_means_with_background(
         rows, resolved.penalty, seeds, start=resolved.start, refine=refine, keep=keep, **search
     )
     search["keep"] = keep or not refine  # Algorithm 1 opens no cluster after its own end
-    runs, is_stable, n_rounds = [(found, far)], False, 0
-    while not is_stable and n_rounds < ROUNDS:
-        n_rounds += 1
+
+    def next_fit(start: Any) -> Clustering:
+        return dp_means(rows, resolved.penalty, start=start, seed=seeds[0], **search)
+
+    def next_price(near: Nearest, price: float, n_rounds: int) -> float:
+        follows = np.isfinite(price) and (share is not None or n_rounds < PRICE_ROUNDS)
+        return price_of(near) if follows else price
+
+    found, near, price = alternate(
+        rows, weight, found, far, price, resolved.penalty, next_fit, next_price
+    )
+    far_weight = float(weight[near.distance > price].sum())
+    scores = outlier_scores(rows, near, price, first.box)
+    return Separated(found, resolved, price, far_weight, scores)
+
+
+def alternate(
+    rows: Backend,
+    weight: np.ndarray,
+    found: Clustering,
+    far: np.ndarray,
+    price: float,
+    penalty: float,
+    next_fit: Callable[[Any], Clustering],
+    next_price: Callable[[Nearest, float, int], float] = lambda near, price, n_rounds: price,
+) -> tuple[Clustering, Nearest, float]:
+    """Decide which rows are background and cluster the others, in turn, until nothing changes.
+
+    ``found`` are the clusters of the rows that are not ``far``. ``next_fit`` searches from labels,
+    and does not raise the objective; ``next_price`` follows the distances. The history that is
+    returned begins where the price changed last.
+    """
+    runs, n_iter, is_stable = [(found, far)], found.n_iter, False
+    for n_rounds in range(ROUNDS):
         _, near = nearest(rows, found.centers, weight)
-        if np.isfinite(price) and (share is not None or n_rounds <= PRICE_ROUNDS):
-            price, runs = price_of(near), runs[-1:]
+        paid, price = price, next_price(near, price, n_rounds)
+        if price != paid:
+            runs = runs[-1:]
         before, far = far, near.distance > price
-        is_stable = np.array_equal(before, far)
-        if not is_stable:
-            reweigh(rows, np.where(far, 0.0, weight))
-            start, _ = nearest(rows, found.centers, weight)
-            start.drop_empty()
-            found = dp_means(rows, resolved.penalty, start=start.labels, seed=seeds[0], **search)
-            runs.append((found, far))
+        if is_stable := np.array_equal(before, far):
+            break
+        reweigh(rows, np.where(far, 0.0, weight))
+        start, _ = nearest(rows, found.centers, weight)
+        start.drop_empty()
+        found = next_fit(start.labels)
+        n_iter += found.n_iter
+        runs.append((found, far))
     history = [value + price_paid(price, weight, far) for run, far in runs for value in run.history]
+    if not is_stable:  # the last centers decide
+        _, near = nearest(rows, found.centers, weight)
+        price = next_price(near, price, ROUNDS)
+        history = [near.cost(price) + penalty * near.n_clusters]
     found = found._replace(
         objective=history[-1],
         history=history,
-        n_iter=sum(run.n_iter for run, _ in runs),
+        n_iter=n_iter,
         converged=is_stable and found.converged,
     )
-    scores = outlier_scores(rows, near, price, first.box)
-    return Separated(found, resolved, price, scores)
+    return found, near, price
 
 
 def given_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
