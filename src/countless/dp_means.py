@@ -36,9 +36,23 @@ from countless._data.open import open_checked
 from countless._data.stored import find_table
 from countless._labels import look_up
 from countless._numbers import validate_numbers
-from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_auto
+from countless._parameters import (
+    check_counts,
+    check_flags,
+    check_penalties,
+    check_tol,
+    is_auto,
+    is_number,
+)
 from countless._path.micro import assign_to
 from countless._search.algorithm1 import Clustering
+from countless._search.background import (
+    NOISE,
+    dp_means_with_background,
+    given_weight,
+    mark_background,
+    nearest,
+)
 from countless._search.checkpoint import CheckpointFile, open_checkpoint
 from countless._search.dp_means import (
     Resolved,
@@ -94,6 +108,12 @@ class DPMeans(
         A given number of clusters, such as the second best of ``path_``: the clusters of the path
         at that number, followed by k-means until convergence. Needs ``penalty='auto'`` and
         ``refine=True``. ``path_.n_clusters`` is still the number chosen from the data.
+    background : None, 'auto' or float, default=None
+        Rows that belong to no cluster: a row whose divergence from every center exceeds a price has
+        the label -1, and costs its weight times the price. A number from 0 to 1 is the largest
+        share of the weight that is background. 'auto' takes the price at which a row is as likely
+        from a uniform background as from its cluster, if there is evidence for one; it needs dense
+        rows and squared Euclidean distance. None gives every row to a cluster.
     n_init : int, default=1
         Number of runs; the one with the lowest objective is kept. Runs after the first visit rows
         in random order or, when refining, are initialised at random rows.
@@ -128,11 +148,19 @@ class DPMeans(
         The weight of the rows in each cluster.
     penalty_ : float
         The penalty used.
+    background_price_ : float
+        A row whose divergence from every center exceeds it is background; infinity if none is.
+    outlier_score_ : ndarray of shape (n_samples,)
+        Unless ``background`` is None, the p-value of each row's divergence from its nearest center:
+        the probability that a row of that cluster is at least as far. For squared Euclidean
+        distance rows are normal with one variance in each cluster; else it is the rank among the
+        cluster's rows.
     path_ : PenaltyPath
         The path from which ``penalty='auto'`` chose; its ``confidence`` is the probability that the
         number of clusters is right.
     objective_ : float
-        The cost of all rows at their centers plus the penalty for each cluster.
+        The cost of all rows at their centers plus the penalty for each cluster; that of a row of
+        the background is the price.
     objective_history_ : ndarray
         The objective after each pass; it never increases.
     n_iter_ : int
@@ -171,6 +199,7 @@ class DPMeans(
         order="given",
         refine=True,
         n_clusters=None,
+        background=None,
         n_init=1,
         max_iter=300,
         tol=None,
@@ -183,6 +212,7 @@ class DPMeans(
         self.order = order
         self.refine = refine
         self.n_clusters = n_clusters
+        self.background = background
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -211,33 +241,66 @@ class DPMeans(
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
+        for name in ("path_", "outlier_score_"):  # another fit's
+            self.__dict__.pop(name, None)
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
-            resolved = resolve_penalty(
-                rows, self.penalty, n_clusters=self.n_clusters, refine=self.refine
-            )
-            tol = self.tol
-            if tol is None:
-                tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
-            run = self._run_settings(resolved.penalty, tol)
-            with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
-                found = best_of_runs(
-                    rows,
-                    resolved.penalty,
-                    [draw_seed(random) for _ in range(self.n_init)],
-                    start=resolved.start,
-                    order=self.order,
-                    refine=bool(self.refine),
-                    keep=self.n_clusters is not None,
-                    tol=float(tol),
-                    max_iter=self.max_iter,
-                    on_pass=on_pass,
-                    checkpoint=checkpoint,
-                )
-                self._store(found, resolved)
-                checkpoint.remove()
+            search = self._search(rows, random) | {"on_pass": on_pass}
+            if self.background is None:
+                self._fit_all(rows, search)
+            else:
+                self._fit_with_background(rows, sample_weight, search)
         return self
+
+    def _search(self, rows: Backend, random: np.random.RandomState) -> dict[str, Any]:
+        """Return the parameters of the search."""
+        tol = self.tol
+        if tol is None:
+            tol = default_tol(rows.fixed_point.n_counted, rows.n_features)
+        return {
+            "order": self.order,
+            "refine": bool(self.refine),
+            "tol": float(tol),
+            "max_iter": self.max_iter,
+            "seeds": [draw_seed(random) for _ in range(self.n_init)],
+        }
+
+    def _fit_all(self, rows: Backend, search: dict[str, Any]) -> None:
+        """Give every row to a cluster."""
+        resolved = resolve_penalty(
+            rows, self.penalty, n_clusters=self.n_clusters, refine=self.refine
+        )
+        run = self._run_settings(resolved.penalty, search["tol"])
+        with open_checkpoint(self.checkpoint, rows, run) as checkpoint:
+            found = best_of_runs(
+                rows,
+                resolved.penalty,
+                start=resolved.start,
+                keep=self.n_clusters is not None,
+                checkpoint=checkpoint,
+                **search,
+            )
+            self._store(found, resolved)
+            checkpoint.remove()
+
+    def _fit_with_background(self, rows: Backend, sample_weight, search: dict[str, Any]) -> None:
+        """Find the rows that belong to no cluster, too."""
+        if is_auto(self.background) and rows.is_sparse:
+            raise ValueError("background='auto' needs dense rows; give the largest share instead")
+        separated = dp_means_with_background(
+            rows,
+            given_weight(sample_weight, rows.n_rows),
+            self.background,
+            self.penalty,
+            n_clusters=self.n_clusters,
+            **search,
+        )
+        found, resolved, price, far_weight, scores = separated
+        self._store(found, resolved, price, far_weight)
+        state = found.assignment.state
+        rows.allocate_more(state, {"score": (np.float64, 1.0)})
+        rows.put(state, "score", scores)
+        self.outlier_score_ = rows.get(state, "score")
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Cluster the rows of X and return their labels."""
@@ -250,6 +313,8 @@ class DPMeans(
         Clusters are created, merged and split as rows arrive, and keep their ids (`cluster_ids_`).
         With ``penalty='auto'`` the first batch determines the penalty, which then grows in
         proportion to the weight seen. After `fit` the stream continues from the clusters found.
+        The first batch also determines the price of background; later rows beyond it are
+        background until enough of them are close together to be a cluster.
 
         Parameters
         ----------
@@ -267,15 +332,21 @@ class DPMeans(
         self._check_parameters()
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=first) as rows:
+            if first and self.background is not None:
+                self._fit_with_background(rows, sample_weight, self._search(rows, random))
+                self.objective_history_ = np.array([self.objective_])
+                self.n_iter_ = 1
+                return self
             self._take_in(rows, first, random)
-            self.labels_ = look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+            self.labels_ = self._labels_of(rows)
+        self.__dict__.pop("outlier_score_", None)  # another batch's
         return self
 
     def _take_in(self, rows: Backend, first: bool, random) -> None:
         """Cluster the summary of the stream together with a batch."""
         stream = start_stream(rows.n_features) if first else self._stream
         if isinstance(self.penalty, str) and not first:
-            seen = stream.items.weight.sum()
+            seen = stream.seen
             penalty = self.penalty_ * (seen + rows.fixed_point.total_weight) / seen
         else:
             resolved = resolve_penalty(rows, self.penalty, n_clusters=self.n_clusters)
@@ -287,8 +358,11 @@ class DPMeans(
                         "penalty='auto' cannot be found on a first batch whose rows are all equal; "
                         "give a larger batch or a number"
                     )
-        self._stream, clusters = update_stream(stream, rows, penalty, seed=draw_seed(random))
-        self.penalty_ = penalty
+        price = np.inf if first else self.background_price_
+        self._stream, clusters = update_stream(
+            stream, rows, penalty, seed=draw_seed(random), price=price
+        )
+        self.penalty_, self.background_price_ = penalty, price
         self.cluster_ids_, self.cluster_centers_, self.cluster_weights_, self.objective_ = clusters
         self.n_clusters_ = len(self.cluster_ids_)
         history = np.empty(0) if first else self.objective_history_
@@ -297,10 +371,15 @@ class DPMeans(
         self.converged_ = True
 
     def predict(self, X):
-        """Return the label of the nearest center for each row of X."""
+        """Return the label of the nearest center for each row of X, or -1 for background."""
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, None, reset=False) as rows:
-            return look_up(self.cluster_ids_, assign_to(rows, self.cluster_centers_).labels)
+            return self._labels_of(rows)
+
+    def _labels_of(self, rows: Backend) -> Any:
+        assignment = assign_to(rows, self.cluster_centers_)
+        mark_background(assignment, self.background_price_)
+        return look_up(np.append(self.cluster_ids_, NOISE), assignment.labels)  # -1 is the last
 
     def transform(self, X):
         """Return the distance of each row from each center.
@@ -318,6 +397,11 @@ class DPMeans(
         """Return the negative objective of X at the fitted centers: higher is better."""
         check_is_fitted(self, "cluster_centers_")
         with self._open(X, sample_weight, reset=False) as rows:
+            if np.isfinite(self.background_price_):
+                weight = given_weight(sample_weight, rows.n_rows)
+                _, near = nearest(rows, self.cluster_centers_, weight)
+                cost = near.cost(self.background_price_)
+                return -(cost + self.penalty_ * len(self.cluster_centers_))
             summary = assign_to(rows, self.cluster_centers_).summary
             return -rows.fixed_point.objective(summary, self.penalty_, self.cluster_centers_)
 
@@ -337,6 +421,7 @@ class DPMeans(
                     "clusters of the path"
                 )
         check_tol(self)
+        self._check_background()
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | Path | CheckpointFile):
                 raise ValueError(f"checkpoint must be None or a path; got {self.checkpoint!r}")
@@ -348,6 +433,23 @@ class DPMeans(
                     "checkpoint needs a number for random_state, because order='random' is "
                     f"decided by it; got {self.random_state!r}"
                 )
+
+    def _check_background(self) -> None:
+        if self.background is None:
+            return
+        if is_auto(self.background):
+            if self.divergence != "sqeuclidean":
+                raise ValueError(
+                    "background='auto' needs divergence='sqeuclidean'; give the largest share of "
+                    f"background for divergence={self.divergence!r}"
+                )
+        elif not is_number(self.background) or not self.background < 1:
+            raise ValueError(
+                f"background must be None, 'auto' or a share from 0 to below 1; got "
+                f"{self.background!r}"
+            )
+        if self.checkpoint is not None:
+            raise ValueError("checkpoint cannot be combined with background")
 
     @contextmanager
     def _open(self, X, sample_weight, *, reset: bool) -> Iterator[Backend]:
@@ -376,25 +478,33 @@ class DPMeans(
             run["random_state"] = self.random_state
         return run
 
-    def _store(self, found: Clustering, resolved: Resolved) -> None:
+    def _store(
+        self,
+        found: Clustering,
+        resolved: Resolved,
+        price: float = np.inf,
+        far_weight: float = 0.0,
+    ) -> None:
         """Set the fitted attributes, with clusters numbered by first appearance."""
         penalty = resolved.penalty
         assignment, fixed_point = found.assignment, found.assignment.rows.fixed_point
         assignment.forget_all_but_labels()
         assignment.number_by_appearance()
+        mark_background(assignment, price)
         self.labels_ = assignment.labels
         self.cluster_centers_ = assignment.centers
         self.n_clusters_ = assignment.n_clusters
         self.cluster_ids_ = np.arange(self.n_clusters_)
         self.cluster_weights_, total = fixed_point.table_sums(assignment.summary)
         self.penalty_ = penalty
+        self.background_price_ = price
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
         self.share_computed_ = assignment.n_computed / assignment.n_possible
         within = found.objective - penalty * self.n_clusters_
-        self._stream = resume_stream(self.cluster_weights_, total, within)
+        self._stream = resume_stream(self.cluster_weights_, total, within, far_weight)
         if resolved.path is not None:
             self.path_ = resolved.path
             if self.refine and self.n_clusters is None:
@@ -404,7 +514,7 @@ class DPMeans(
                 f"DPMeans stopped at max_iter={self.max_iter} passes before it had converged; "
                 "raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,  # store, fit, scikit-learn's wrapper: the caller
+                stacklevel=5,  # store, its caller, fit, scikit-learn's wrapper: the user
             )
 
     @property

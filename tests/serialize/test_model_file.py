@@ -31,6 +31,7 @@ MIXTURES = [
 SAVABLE = [
     DPMeans(),
     DPMeans(3.0, refine=False),
+    DPMeans(background=0.2),
     DPMeans(divergence="cosine", random_state=1),
     KernelDPMeans(random_state=0),
     KernelDPMeans(2.0, kernel="poly", gamma=0.1, refine=False),

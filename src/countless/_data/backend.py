@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from countless._data.block import Block, concatenate_blocks, make_block, slice_block, unit_weights
+from countless._data.block import (
+    Block,
+    concatenate_blocks,
+    make_block,
+    slice_block,
+    unit_weights,
+    weigh_block,
+)
 from countless._data.fixed_point import FixedPoint, Summary
 
 # Values in a block: enough to make the overhead of calls small, few enough for load balance.
@@ -70,6 +77,10 @@ class Backend(ABC):
     fixed_point: FixedPoint
     whole: Summary
     _pool: ThreadPoolExecutor | None
+
+    @abstractmethod
+    def set_weight(self, weight: np.ndarray) -> None:
+        """Replace the weights of the rows; `countless._data.open.reweigh` keeps the sums true."""
 
     @abstractmethod
     def allocate(self, fields: Fields) -> Any:
@@ -205,6 +216,9 @@ class MemoryBackend(LocalBackend):
         self.is_sparse = sp.issparse(X)
         self.n_bytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
         self._all = make_block(0, X, weight, divergence)
+
+    def set_weight(self, weight: np.ndarray) -> None:
+        self._all = weigh_block(self._all, weight)
 
     def load(self, start: int, stop: int) -> Block:
         return slice_block(self._all, start, stop)

@@ -74,6 +74,11 @@ def slice_block(whole: Block, start: int, stop: int) -> Block:
     return Block(whole.start + start, whole.table, whole.offset + start, form, weight)
 
 
+def weigh_block(block: Block, weight: np.ndarray) -> Block:
+    """Return the block with other weights of its rows."""
+    return block._replace(weight=_read_only(weight))
+
+
 def concatenate_blocks(blocks: Sequence[Block]) -> Block:
     """Return the rows of several blocks, one after the other."""
     tables = [block.values for block in blocks]

@@ -20,7 +20,7 @@ import numpy as np
 from dask.delayed import delayed
 
 from countless._data.backend import Backend, BlockState, Fields, empty_block
-from countless._data.block import Block, make_block
+from countless._data.block import Block, make_block, weigh_block
 from countless._data.stored import dask_array, is_dask
 from countless._data.validate import round_weights
 from countless._threads import one_library_thread
@@ -74,6 +74,10 @@ class DaskBackend(Backend):
         self._blocks = self._compute(
             self._tasks(_build, starts, chunks, parts, [divergence] * n_chunks)
         )
+
+    def set_weight(self, weight: np.ndarray) -> None:
+        parts = [weight[start:stop] for start, stop in self.spans]
+        self._blocks = self._map(weigh_block, self._blocks, parts)
 
     def allocate(self, fields: Fields) -> DaskState:
         state = DaskState([{} for _ in self.spans])

@@ -43,6 +43,9 @@ class DiskBackend(LocalBackend):
         self._names = count()
         self.n_bytes = table.n_bytes
 
+    def set_weight(self, weight: np.ndarray) -> None:
+        self._weight = weight
+
     def load(self, start: int, stop: int) -> Block:
         rows = self._divergence.prepare(self._table.read(start, stop))
         weight = None if self._weight is None else self._weight[start:stop]

@@ -56,6 +56,15 @@ def open_rows(X, weight, divergence, n_jobs=None) -> Iterator[Backend]:
         yield rows
 
 
+def reweigh(rows: Backend, weight: np.ndarray) -> None:
+    """Replace the weights of open rows; a row of weight 0 is then the same as an absent one.
+
+    States of the rows stay valid; sums and centers made before are those of the old weights.
+    """
+    rows.set_weight(weight)
+    rows.fixed_point, rows.whole = scan_table(rows, rows.fixed_point.divergence)
+
+
 def current_client():
     """Return the current Dask client, or None."""
     distributed = sys.modules.get("distributed")

@@ -50,6 +50,7 @@ NOT_TAKEN = {
 PARAMETERS = {
     "penalty": "penalty",
     "clusters": "n_clusters",
+    "background": "background",
     "model": "model",
     "inference": "inference",
     "sweeps": "n_sweeps",
@@ -57,7 +58,7 @@ PARAMETERS = {
     "checkpoint": "checkpoint",
 }
 # Options that auto does not support: with one of them, and no --method, dp-means is used.
-OF_DP_MEANS = {"penalty", "clusters", "set", "weight", *SUPPORTED}
+OF_DP_MEANS = {"penalty", "clusters", "background", "set", "weight", *SUPPORTED}
 
 
 def options_given(arguments: Mapping[str, Any]) -> set[str]:
@@ -125,7 +126,11 @@ def method_parameters(method: Method, arguments: Mapping[str, Any]) -> dict[str,
             continue
         if parameter in parameters:
             raise InputError(f"{parameter} is given twice, by --{option} and by --set")
-        parameters[parameter] = penalty(value, method) if option == "penalty" else value
+        if option == "penalty":
+            value = penalty(value, method)
+        elif option == "background":
+            value = background(value)
+        parameters[parameter] = value
     return parameters
 
 
@@ -136,6 +141,25 @@ def check_parameters(method: Method, given: Set[str]) -> None:
     for option in options:
         if PARAMETERS[option] not in known:
             raise InputError(f"{method.name} takes no --{option}")
+
+
+def background(text: str) -> float | str:
+    """Return the value of ``--background``.
+
+    Examples
+    --------
+    >>> background("auto"), background("0.05")
+    ('auto', 0.05)
+    """
+    if text == "auto":
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise InputError(f"--background must be 'auto' or a share from 0 to below 1; got {text!r}")
+    return share
 
 
 def penalty(text: str, method: Method) -> float | str:

@@ -42,8 +42,8 @@ BLOCK_ROWS = 10_000
     type=click.Choice(list(METHODS)),
     metavar="NAME",
     help="How to cluster; `countless methods` lists the names. By default auto, which tries "
-    "several; with --group hdp-means, and with --penalty, --clusters, --set, --weight, "
-    "--checkpoint, --stream, --out-of-core or --dask dp-means.",
+    "several; with --group hdp-means, and with --penalty, --clusters, --background, --set, "
+    "--weight, --checkpoint, --stream, --out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
@@ -55,6 +55,12 @@ BLOCK_ROWS = 10_000
     type=click.IntRange(min=1),
     metavar="N",
     help="Take this many clusters, such as the next best number that a first run named.",
+)
+@click.option(
+    "--background",
+    metavar="SHARE|auto",
+    help="Leave rows that are far from every cluster without one (label -1): at most this share of "
+    "them, or as many as the data show.",
 )
 @click.option(
     "--metric",

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from .. import __version__
@@ -189,6 +190,9 @@ def result_of(
     for name in (*penalties, "objective_", "alpha_", "log_evidence_", "n_iter_", "converged_"):
         if hasattr(estimator, name):
             result[name.removesuffix("_")] = getattr(estimator, name)
+    if getattr(estimator, "background", None) is not None:
+        price = estimator.background_price_
+        result["background_price"] = price if np.isfinite(price) else None
     if hasattr(estimator, "edits_"):
         result["edits"] = estimator.edits_["edits"]
     elif data.groups is not None:
@@ -218,6 +222,25 @@ def result_of(
     return result
 
 
+def background_line(result: dict[str, Any]) -> str:
+    """Return the line that says how many rows belong to no cluster.
+
+    Examples
+    --------
+    >>> noise = {"label": -1, "share": 0.03}
+    >>> background_line({"background_price": 2.5, "n_noise": 12, "clusters": [noise]})
+    'background: 12 rows, 3 %, farther than 2.5 from every center'
+    >>> background_line({"background_price": None, "n_noise": 0, "clusters": []})
+    'background: no row; nothing shows that there is any'
+    """
+    price, n_rows = result["background_price"], result["n_noise"]
+    if price is None:
+        return "background: no row; nothing shows that there is any"
+    share = sum(cluster["share"] for cluster in result["clusters"] if cluster["label"] == NOISE)
+    how_many = f"{counted(n_rows, 'row')}, {100 * share:.2g} %"
+    return f"background: {how_many}, farther than {number(price)} from every center"
+
+
 def _name_of(estimator: Any, label: int) -> dict[str, str]:
     """Return the name that the user gave to a cluster, if any."""
     names = getattr(estimator, "cluster_names_", [])
@@ -243,9 +266,11 @@ def show_result(
     if "global_penalty" in result:
         line += f" at global penalty {number(result['global_penalty'])}"
         line += f" and local penalty {number(result['local_penalty'])}"
-    if result["n_noise"]:
+    if result["n_noise"] and "background_price" not in result:
         line += f"; {counted(result['n_noise'], 'row')} of noise"
     screen.show(line)
+    if "background_price" in result:
+        screen.show(background_line(result))
     if "groups" in result:
         sizes = result["groups"]["n_local_clusters"].values()
         often = f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else f"{min(sizes)}"

@@ -286,3 +286,10 @@ def distances_to(rows, weight, center, distance):
         if weight[i] * distance[i] > weight[far] * distance[far]:
             far = i
     return far
+
+
+@njit(nogil=True, cache=True)
+def distances_of(rows, labels, centers, distance):
+    """Compute the divergence of each row from the center of its label. distance is # OUT."""
+    for i in range(labels.shape[0]):
+        distance[i] = divergence(rows, i, centers, labels[i])

@@ -44,7 +44,25 @@ def _check_dp_means(estimator: Any, state: State) -> int:
         raise ValueError("its cluster_ids_ are not different numbers from 0 up")
     if (state["cluster_weights_"] < 0).any():
         raise ValueError("its cluster_weights_ are negative")
+    price = state["background_price_"]
+    if price.ndim != 1 or len(price) > 1 or (price < 0).any():
+        raise ValueError("its background_price_ is not one number from 0 up, or none")
     return sizes["d"]
+
+
+def _collect_dp_means(estimator: Any) -> State:
+    """Return the state; the price is an array of one, or empty where there is no background."""
+    price = np.array([estimator.background_price_])
+    names = ("cluster_centers_", "objective_history_", "cluster_ids_", "cluster_weights_")
+    names += ("penalty_", "objective_", *RAN)
+    state: State = {name: getattr(estimator, name) for name in names}
+    return state | {"background_price_": price[np.isfinite(price)]}
+
+
+def _restore_dp_means(estimator: Any, state: State) -> None:
+    price = state["background_price_"]
+    state = state | {"background_price_": float(price[0]) if len(price) else np.inf}
+    restore_centers(estimator, state)
 
 
 def _check_hdp_means(estimator: Any, state: State) -> int:
@@ -141,11 +159,12 @@ def _restore_spectral(estimator: Any, state: State) -> None:
 HARD = (
     Serializer(
         ESTIMATORS["DPMeans"],
-        {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f"},
+        {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f", "background_price_": "f"},
         {**_PRICE, **RAN},
         _check_dp_means,
-        restore_centers,
+        _restore_dp_means,
         first_and_last("cluster_centers_"),
+        _collect_dp_means,
     ),
     Serializer(
         ESTIMATORS["HDPMeans"],
