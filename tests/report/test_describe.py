@@ -16,6 +16,7 @@ from countless.preprocess.prepare import Feature
 RNG = np.random.default_rng(5)
 LABELS = np.array([0] * 8 + [1] * 6 + [2] * 4 + [-1] * 2)
 X = RNG.normal(size=(20, 3)) + 4 * LABELS[:, None]
+NEAR = RNG.normal(size=(20, 5)) + LABELS[:, None]  # clusters that overlap
 TOPICS = (
     ["goal", "puck", "rink", "skate", "referee"],
     ["orbit", "rocket", "moon", "launch", "shuttle"],
@@ -52,16 +53,16 @@ def corpus_300():
 
 
 def test_typical_and_borderline_rows_are_those_of_a_plain_loop():
-    table = describe(Fitted(LABELS), X)
+    table = describe(Fitted(LABELS), NEAR)
     assert table["cluster"].tolist() == [0, 1, 2, -1]
     assert table["size"].tolist() == [8, 6, 4, 2]
     assert table["share"].sum() == pytest.approx(1)
-    means = {c: X[c == LABELS].mean(axis=0) for c in range(3)}
+    means = {c: NEAR[c == LABELS].mean(axis=0) for c in range(3)}
     for cluster in range(3):
         mine = np.flatnonzero(cluster == LABELS)
-        own = {row: np.square(X[row] - means[cluster]).sum() for row in mine}
+        own = {row: np.square(NEAR[row] - means[cluster]).sum() for row in mine}
         rival = {
-            row: min(np.square(X[row] - means[c]).sum() for c in means if c != cluster)
+            row: min(np.square(NEAR[row] - means[c]).sum() for c in means if c != cluster)
             for row in mine
         }
         typical = sorted(mine, key=own.__getitem__)[:3]
