@@ -43,13 +43,18 @@ class Trait(NamedTuple):
 
 
 class ClusterSummary(NamedTuple):
-    """One cluster; ``typical`` is the position of its typical row in the matrix."""
+    """One cluster; ``typical`` is the position of its typical row in the matrix.
+
+    ``means`` are those of all features, in the units of the table; for a level of a categorical
+    column the share of rows that have it.
+    """
 
     label: int
     size: int
     share: float
     typical: int
     traits: list[Trait]
+    means: Sequence[float] = ()
 
 
 # Calls a function with (first row, rows, their labels, their weights or None) for every block of a
@@ -125,6 +130,28 @@ def summarize_clusters(
     return summaries_of(sums, deviation, typical, features, n_traits=n_traits)
 
 
+def distances_to_means(
+    X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the Euclidean distance of each row from the mean of its cluster; NaN for noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distances_to_means(np.array([[0.0], [1.0], [7.0]]), np.array([0, 0, -1])).tolist()
+    [0.5, 0.5, nan]
+    """
+    sums = add_up(_visit_slices(X, labels, weight, sums_of_block))
+    means = sums.total / np.maximum(sums.mass, _TINY)[:, None]
+    distance = np.empty(len(X))
+    for at in range(0, len(X), _BLOCK):
+        part = slice(at, at + _BLOCK)
+        center = means[np.searchsorted(sums.labels, labels[part])]
+        distance[part] = np.sqrt(np.square(X[part] - center).sum(axis=1))
+    distance[labels == NOISE] = np.nan
+    return distance
+
+
 def summaries_of(
     sums: Sums,
     deviation: np.ndarray,
@@ -148,6 +175,7 @@ def summaries_of(
             float(mass[c] / mass.sum()),
             int(typical[c]),
             _traits(features, inside[c], outside[c], difference[c], binary, n_traits),
+            [_in_units(*pair) for pair in zip(features, inside[c].tolist(), strict=True)],
         )
         for c in range(len(mass))
     ]

@@ -145,9 +145,10 @@ def fit(data: str, **options: Any) -> None:
     A table that does not fit in memory stays on disk (--out-of-core) or on a cluster (--dask);
     rows that keep coming are a --stream.
 
-    Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
-    model.zip and run.json. Rows are counted from 1, without the header. A value is missing when its
-    cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+    Prints what was read, how many clusters there are, and what sets each apart. Writes the table
+    with a column for the cluster (table.csv), labels.csv, clusters.csv, model.zip and run.json, and
+    says in README.txt what each is. Rows are counted from 1, without the header. A value is missing
+    when its cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
 
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
