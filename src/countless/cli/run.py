@@ -1,7 +1,7 @@
 """One clustering from a prepared table to the files of a run; ``fit`` and ``demo`` share it."""
 
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -333,13 +333,13 @@ def write_run(
     estimator: Any,
     request: Request,
     result: dict[str, Any],
-    files: dict[str, Content],
+    files: Mapping[str, Content],
 ) -> dict[str, Any]:
     """Write the files of a run, with its record, which is returned, and a list of what they are."""
     names = sorted([*files, "README.txt", "run.json"])
     record = run_record(screen, source, estimator, request, result, names)
-    files = files | {"README.txt": readme(names), "run.json": to_json(record).encode()}
-    write_directory(request.out, files, FILES, request.force)
+    own = {"README.txt": readme(names), "run.json": to_json(record).encode()}
+    write_directory(request.out, {**files, **own}, FILES, request.force)
     screen.show("", f"Wrote {request.out}/: {', '.join(names)}")
     return record
 
