@@ -219,7 +219,7 @@ def test_a_spectrum_is_drawn_where_the_penalty_was_chosen_from_it(run, flowers, 
 
 def test_every_public_estimator_is_a_method():
     public = {name for name in countless.__all__ if name[0].isupper()}
-    assert set(ESTIMATORS) == public
+    assert set(ESTIMATORS) == public - {"EditedClustering"}  # made by apply_edits, not fitted
 
 
 def test_methods_lists_them(run):

@@ -109,7 +109,8 @@ def test_bad_labels_are_named(measure, classes, clusters, message):
 
 
 def test_every_listed_measure_scores_equal_clusterings_as_equal():
-    perfect = {name: 1.0 for name in metrics.__all__}
+    names = set(metrics.__all__) - {"dendrogram_purity"}  # which takes a tree
+    perfect = {name: 1.0 for name in names}
     perfect |= {"variation_of_information": 0.0, "mutual_info_score": np.log(2)}
-    found = {name: getattr(metrics, name)([0, 0, 1, 1], [1, 1, 0, 0]) for name in metrics.__all__}
+    found = {name: getattr(metrics, name)([0, 0, 1, 1], [1, 1, 0, 0]) for name in names}
     assert found == pytest.approx(perfect)

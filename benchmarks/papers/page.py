@@ -63,6 +63,10 @@ def render(results: Path, pictures: Path) -> str:
         f"This page was made in the {' and '.join(forms)} form, in {seconds / 60:.0f} minutes of "
         f"processor time, with Python {platform.python_version()}."
     )
+    absent = [name for names in CHAPTERS.values() for name in names if name not in found]
+    if absent:
+        scripts = ", ".join(f"`{name}.py`" for name in absent)
+        made += f"\n\nLeft out, as their scripts did not finish in that run: {scripts}."
     lines = [HEAD.format(made=made)]
     pictures.mkdir(parents=True, exist_ok=True)
     for chapter, names in CHAPTERS.items():

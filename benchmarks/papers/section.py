@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 FORMS = ("tiny", "quick", "full")
+N_COLORS = 96  # of a picture
 RESULTS = Path(__file__).parent / "results"
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c", "#5b5b5b", "#b5738d", "#4aa39b")
 
@@ -57,7 +59,10 @@ class Section:
 
     def picture(self, figure: Figure, folder: Path, name: str, words: str, dpi: int = 80) -> None:
         """Save a figure and add it; ``words`` tell what is to be seen."""
-        figure.savefig(folder / f"{name}.png", dpi=dpi, metadata={"Software": None})
+        file = folder / f"{name}.png"
+        figure.savefig(file, dpi=dpi)
+        with Image.open(file) as drawn:  # few colours: a third of the bytes
+            drawn.convert("RGB").quantize(N_COLORS).save(file, optimize=True)
         words = " ".join(words.split())
         self.blocks.append({"kind": "picture", "file": f"{name}.png", "text": words})
 

@@ -8,6 +8,7 @@ from countless._registry import PUBLIC
 if TYPE_CHECKING:
     from countless._path.penalty import farthest_first_penalty as farthest_first_penalty
     from countless._path.penalty import penalty_path as penalty_path
+    from countless._report.describe import describe as describe
     from countless._report.page import report as report
     from countless._tree.gap import cut_gap as cut_gap
     from countless.affinity_propagation import AffinityPropagation as AffinityPropagation

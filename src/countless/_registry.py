@@ -250,6 +250,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "apply_edits": "countless.edited_clustering",
         "bootstrap": "countless.stability",
         "cut_gap": "countless._tree.gap",
+        "describe": "countless._report.describe",
         "farthest_first_penalty": "countless._path.penalty",
         "hdp_penalties": "countless.hdp_means",
         "load_model": "countless.serialize.model_file",

@@ -34,6 +34,7 @@ from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
 from .report import report_of_data
+from .texts import read_texts, words_and_names
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -52,6 +53,7 @@ class Request:
     report: bool = False
     n_bootstrap: int = 0
     edits: dict[str, Any] | None = None
+    texts: Path | None = None
 
 
 def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
@@ -61,6 +63,10 @@ def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -
 
 
 def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
+    texts = None
+    if request.texts is not None:
+        assert isinstance(data, MemoryTable), "tables out of core were refused"
+        texts = read_texts(request.texts, data.table.n_rows)
     labels = _fit(screen, data, estimator, request.method)
     if request.edits is not None:
         estimator = _edit(screen, data, estimator, request.edits)
@@ -70,6 +76,8 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         agreement = data.agreement(labels)
         cells = data.cells([cluster.typical for cluster in clusters])
     result = result_of(estimator, clusters, cells, data) | {"agreement": agreement}
+    if texts is not None:
+        _add_words(result, data, estimator, clusters, texts)
     show_result(screen, clusters, cells, result, request.method)
 
     files: dict[str, Content] = {"labels.csv": data.labels_csv(labels)}
@@ -116,6 +124,22 @@ def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> An
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _add_words(
+    result: dict[str, Any],
+    data: PreparedTable,
+    estimator: Any,
+    clusters: list[ClusterSummary],
+    texts: list[str],
+) -> None:
+    """Add the words and the names of clusters to the result."""
+    given = getattr(estimator, "cluster_names_", [])
+    words, names = words_and_names(data, estimator.labels_, clusters, texts, given)
+    for one in result["clusters"]:
+        if one["label"] in words:
+            one["name"] = names[one["label"]]
+            one["words"] = words[one["label"]]
 
 
 def _edit(screen: Screen, data: PreparedTable, estimator: Any, edits: dict[str, Any]) -> Any:
@@ -237,8 +261,11 @@ def show_result(
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))
-    names = {one["label"]: one["name"] for one in result["clusters"] if "name" in one}
-    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names))
+    names, words = (
+        {one["label"]: one[kind] for one in result["clusters"] if kind in one}
+        for kind in ("name", "words")
+    )
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names, words))
     if agreement := result["agreement"]:
         screen.show(
             "",

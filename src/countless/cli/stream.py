@@ -19,7 +19,7 @@ from .._data.write import Content, check_free, label_lines, labels_header, write
 from .._errors import InputError, shift_rows
 from .._files import InUseError, scratch_folder
 from .._formats import FORMATS
-from .._report.summary import ClusterSummary, Sums, describe
+from .._report.summary import ClusterSummary, Sums, summaries_of
 from ..preprocess.plan import ColumnReport, block_weights
 from ..preprocess.prepare import CategoricalStep, Preparation
 from ..serialize.model_file import model_bytes
@@ -87,7 +87,7 @@ class Seen:
         sums = Sums(ids, size, mass, model.cluster_centers_[shown] * mass[:, None])
         typical = [self._typical[int(label)][1] for label in ids]
         deviation = np.sqrt(self._squares / self._weight)
-        return describe(sums, deviation, typical, self.preparation.features())
+        return summaries_of(sums, deviation, typical, self.preparation.features())
 
     def cells(self) -> Cells:
         """Return the text of the typical rows."""
