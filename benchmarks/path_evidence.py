@@ -37,8 +37,8 @@ from countless import (
     SpectralDPMeans,
     penalty_path,
 )
+from countless._path.evidence import Weights, measure
 from countless._path.path import Calibration, Path
-from countless._path.penalty import Weights, measure
 from generated import draw_problem
 
 N_WEIGHTS = len(Weights._fields)
@@ -69,7 +69,7 @@ def pose(seed: int) -> Problem:
     truth, known = len(np.unique(y[y > 0])), y > 0
     path = penalty_path(X)
     features, score, n_clusters = [np.zeros(N_WEIGHTS)], [float(truth == 1)], [1]
-    measured = measure(path.judged.scores).T
+    measured = measure(path.statistics.scores).T
     for plateau in path.plateaus:
         k = plateau.n_clusters
         if k == 1:

@@ -23,6 +23,7 @@ OLD = {
     r"\b[Rr]estless|\bRESTLESS": "ambiguous",
     r"\bFarData\b|\bopen_far\b": "stored table",
     r"half is forgotten|are forgotten": "burn-in",
+    r"\brandom_chance\b|\bNO_CHANCE\b|\bLUCKY\b|\bJudged\b": "null reference, statistics",
     r"def test_(another_order|how_sure)\b": "what the test asserts",
 }
 

@@ -80,7 +80,7 @@ def find_atoms(labels: np.ndarray, merges: Any = None) -> tuple[Atoms, np.ndarra
     ----------
     labels : ndarray of shape (n_rows,)
         The clusters of the model.
-    merges : Merges, optional
+    merges : ItemMerges, optional
         Of the path of the same rows.
 
     Examples
@@ -176,9 +176,9 @@ def next_split(atoms: Atoms, inside: np.ndarray) -> np.ndarray | None:
 
     Examples
     --------
-    >>> from countless._path.penalty import Merges
+    >>> from countless._path.penalty import ItemMerges
     >>> children = np.array([[0, 1], [2, 3], [4, 5]])
-    >>> atoms, _ = find_atoms(np.zeros(5, dtype=int), Merges(
+    >>> atoms, _ = find_atoms(np.zeros(5, dtype=int), ItemMerges(
     ...     np.array([0, 1, 2, 3, 3]), children, np.arange(3.0), {}, None))
     >>> next_split(atoms, np.ones(4, dtype=bool)).tolist()
     [True, True, False, False]

@@ -17,7 +17,7 @@ from countless._data.open import without_repeats
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_flags, check_penalties, check_tol, is_number
-from countless._path.kernel import ANY_ROWS, KernelClouds, clouds_through
+from countless._path.kernel import KernelClouds, clouds_through
 from countless._search.dp_means import default_tol
 from countless._search.kernel.clusters import KernelClustering
 from countless._search.kernel.matrix import (
@@ -116,9 +116,10 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     def _clouds(self, weight: np.ndarray) -> KernelClouds | None:
         """Return a function that draws the kernel's null reference; None if it has none."""
-        if callable(self.kernel) or self.kernel not in ANY_ROWS:
+        function = None if self._is_precomputed() else self._function()
+        if function is None or not function.takes_any_rows:
             return None
-        return partial(clouds_through, self._function(), self.X_fit_, weight)
+        return partial(clouds_through, function, self.X_fit_, weight)
 
     def _tolerance(self, n_rows: int) -> float:
         if self.tol is not None:

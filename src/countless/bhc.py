@@ -32,7 +32,7 @@ from countless._tree.bhc_leaves import (
     why_not_micro,
 )
 from countless._tree.bhc_predict import NodeMixture, log_densities, node_mixture, probabilities
-from countless._tree.bhc_tree import SHARES, cut, heights
+from countless._tree.bhc_tree import TREE_SEARCH, cut, heights
 from countless._tree.dendrogram import linkage_matrix, merge_order
 from countless.models.protocol import BoundModel, Model
 from countless.models.registry import as_model
@@ -234,7 +234,7 @@ class BayesianHierarchicalClustering(
                 float(self.alpha),
                 leaves,
                 learn=bool(self.learn),
-                shares=SHARES if self.refine else (1.0,),
+                shares=TREE_SEARCH.shares if self.refine else (1.0,),
                 max_iter=self.max_iter,
                 n_threads=n_threads,
                 on_pass=on_pass,

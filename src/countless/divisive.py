@@ -7,7 +7,7 @@ import numpy as np
 from countless._path.penalty import PenaltyPath, penalty_path
 from countless._tree.base import TreeEstimator
 from countless._tree.divide import bisecting_tree, diana, linkage_of_edges, spanning_tree
-from countless._tree.gap import grow_linkage, judged
+from countless._tree.gap import compare_with_null, grow_linkage
 from countless._tree.pairs import Pairs
 from countless._tree.splits import linkage_of_splits
 from countless._tree.stop import by_saving
@@ -137,7 +137,7 @@ class DivisiveClustering(TreeEstimator):
         def grow(cloud: Pairs) -> np.ndarray:
             return by_saving(linkage_of_splits(diana(cloud.matrix)), cloud.matrix)
 
-        return judged(linkage, grow, pairs.clouds, "ward", pairs), linkage
+        return compare_with_null(linkage, grow, pairs.clouds, "ward", pairs), linkage
 
 
 class LinkageClustering(TreeEstimator):

@@ -15,7 +15,7 @@ from countless._data.open import open_table
 from countless._edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
 from countless._labels import look_up
 from countless._path.micro import assign_to
-from countless._path.penalty import Merges, PenaltyPath, penalty_path
+from countless._path.penalty import ItemMerges, PenaltyPath, penalty_path
 from countless.divergences import get_divergence
 
 _OF_ROWS = ("split", "choose")
@@ -185,7 +185,7 @@ def path_of(model: Any, X: Any = None) -> Any:
     return penalty_path(X, divergence=model.divergence)
 
 
-def merges_of(model: Any, labels: np.ndarray, *, path: Any) -> Merges | None:
+def merges_of(model: Any, labels: np.ndarray, *, path: Any) -> ItemMerges | None:
     """Return the micro-clusters and merges of a path, if it is one of these rows."""
     if not isinstance(path, PenaltyPath):
         return None
@@ -211,7 +211,7 @@ def _edited(
     atoms: Atoms,
     state: State,
     rows: np.ndarray | None,
-    merges: Merges | None,
+    merges: ItemMerges | None,
 ) -> EditedClustering:
     """Store the edited clusters: whole clusters of the model, and parts of the divided ones."""
     if rows is None:

@@ -56,8 +56,8 @@ class Eigenvectors(NamedTuple):
 def eigenvectors_above(form: Form, penalty: float, random: np.random.RandomState) -> Eigenvectors:
     """Return the eigenvectors of a form whose eigenvalues are above a penalty, none missed."""
     pairs = LeadingPairs(form.matrix, random, form.known)
-    chance = pairs.above(penalty)
-    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), penalty, None, chance)
+    probability = pairs.above(penalty)
+    return Eigenvectors(pairs.values, _with_signs(pairs.vectors), penalty, None, probability)
 
 
 def eigenvectors_that_stand_out(
@@ -79,7 +79,7 @@ def eigenvectors_that_stand_out(
         pairs.first(PATH_DIRECTIONS)
         features = pairs.vectors * np.sqrt(np.maximum(pairs.values, 0.0))
         path = penalty_path(features, random_state=random)
-        chance = pairs.above(path.penalty)
+        probability = pairs.above(path.penalty)
     else:
         # A fixed seed: the number of clusters must not depend on the draw of the coarse graph.
         look = look_over(form, affinity, np.random.RandomState(0))
@@ -87,7 +87,7 @@ def eigenvectors_that_stand_out(
         while True:
             pairs.first(max(rivals, len(pairs.values)) + 1, look.leading)
             path = SpectrumPath(pairs.values, pairs.vectors, form.root)
-            chance = pairs.above(path.penalty)
+            probability = pairs.above(path.penalty)
             if len(pairs.values) <= path.n_clusters:  # else an eigenvalue had been missed
                 break
         if path.n_clusters == 1 and parted is not None:
@@ -95,10 +95,10 @@ def eigenvectors_that_stand_out(
             pairs = LeadingPairs(form.matrix, random, form.known)
             pairs.first(max(FEWEST_RIVALS, necks.n_clusters) + 1)
             path = SpectrumPath(pairs.values, pairs.vectors, form.root, necks)
-            chance = pairs.above(path.penalty)
+            probability = pairs.above(path.penalty)
             labels = necks.labels if necks.n_clusters > 1 else None
     vectors = _with_signs(pairs.vectors)
-    return Eigenvectors(pairs.values, vectors, path.penalty, path, chance, labels)
+    return Eigenvectors(pairs.values, vectors, path.penalty, path, probability, labels)
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
@@ -330,8 +330,8 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if not total.all():
             raise ValueError(f"row {int(np.argmin(total))} is like no row of the fit: all are 0")
         if self.laplacian == "unnormalized":
-            room = total[:, None] - self.largest_degree_ * (1.0 - self.eigenvalues_)
-            return rows / np.where(room == 0, np.finfo(float).tiny, room)
+            divisor = total[:, None] - self.largest_degree_ * (1.0 - self.eigenvalues_)
+            return rows / np.where(divisor == 0, np.finfo(float).tiny, divisor)
         rows /= total[:, None] * self.eigenvalues_
         if self.laplacian == "symmetric":
             rows /= np.linalg.norm(rows, axis=1, keepdims=True)

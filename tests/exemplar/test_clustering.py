@@ -144,7 +144,7 @@ def test_moves_are_those_of_a_plain_loop(n, seed, name, missing, singletons):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
-def test_results_are_legal_and_mostly_the_best_there_is(name):
+def test_results_are_valid_and_mostly_optimal(name):
     optimal = 0
     for seed in range(12):
         S = draw_similarities(5, seed, missing=0.3 * (seed % 2))
@@ -236,7 +236,7 @@ def test_rows_without_an_edge_to_an_exemplar_are_exemplars():
     assert found.choice[0] == found.choice[1]
 
 
-def test_passes_tell_the_best_worth_so_far():
+def test_callbacks_receive_the_best_objective_so_far():
     heard = []
     found = max_product(
         problem_of(draw_similarities(9, 1), None),
@@ -251,7 +251,7 @@ def test_passes_tell_the_best_worth_so_far():
     assert values == sorted(values)
 
 
-def test_settling_takes_the_best_row_of_each_cluster():
+def test_the_exemplar_of_a_cluster_is_its_best_row():
     x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
     S = -((x[:, None] - x) ** 2)
     np.fill_diagonal(S, -3.0)
@@ -259,7 +259,7 @@ def test_settling_takes_the_best_row_of_each_cluster():
     np.testing.assert_array_equal(choice, [1, 1, 1, 4, 4, 4])
 
 
-def test_clusters_that_no_row_serves_are_taken_apart():
+def test_clusters_without_a_possible_exemplar_are_dissolved():
     S = draw_similarities(5, 0, missing=1.0)
     choice, _, converged = improve(problem_of(S, None), np.zeros(5, dtype=int), 10)
     assert converged

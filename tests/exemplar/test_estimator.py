@@ -66,7 +66,7 @@ def test_asymmetric_similarities_are_read_as_scikit_learn_does():
     np.testing.assert_array_equal(ours.predict(S), nearest)
 
 
-def test_swinging_messages_are_damped_more():
+def test_oscillating_messages_are_damped_more():
     X = blobs(150, 7, centers=6, n_features=3, cluster_std=1.0)
     theirs = SklearnAffinityPropagation(random_state=0)
     with pytest.warns(ConvergenceWarning):
@@ -77,7 +77,7 @@ def test_swinging_messages_are_damped_more():
     assert ours.n_clusters_ == 5
 
 
-def test_periods_are_noticed():
+def test_oscillations_with_a_period_are_detected():
     S = np.eye(3)
     watch = _Watch(Problem(full_edges(S), weights_of(None, 3), lambda f, items: None), 0.5)
     for recent, swings in (
@@ -93,7 +93,7 @@ def test_periods_are_noticed():
     assert not watch.swings()
 
 
-def test_beliefs_are_seen_where_they_are_heading():
+def test_beliefs_are_extrapolated_to_their_limit():
     problem = Problem(full_edges(np.eye(3)), weights_of(DirichletProcess(), 3), lambda *_: None)
     watch = _Watch(problem, 0.9)
     watch._ahead(np.array([1.0, 1.0, -2.0]))
@@ -112,7 +112,7 @@ def test_two_exemplars_by_hand():
     assert model.log_joint_ == pytest.approx(-4 * 4 + 2 * model.preference_)
 
 
-def test_what_did_not_converge_is_legal_and_said():
+def test_without_convergence_results_are_valid_and_a_warning_is_raised():
     X = blobs(100, 1, centers=8)
     model = AffinityPropagation(max_iter=3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="best seen"):
@@ -300,7 +300,7 @@ def test_one_row_and_equal_rows():
     assert (model.labels_.reshape(10, 8) == model.labels_[::8, None]).all()
 
 
-def test_a_prior_parts_equal_rows_too():
+def test_a_prior_separates_equal_rows_too():
     S = np.zeros((6, 6))
     for prior, preference, sizes in (
         (FiniteDirichlet(1.0, 3), 5.0, 3),
@@ -387,7 +387,7 @@ def test_sizes_can_be_capped():
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
     ],
 )
-def test_what_is_refused(settings, message):
+def test_bad_input_is_refused(settings, message):
     X = np.arange(12.0).reshape(6, 2)
     with pytest.raises(ValueError, match=message):
         AffinityPropagation(**settings).fit(X)
@@ -399,7 +399,7 @@ def test_auto_refuses_sparse_similarities():
         model.fit(-sp.eye_array(5, format="csr"))
 
 
-def test_gaps_are_named():
+def test_missing_values_are_named():
     X = np.ones((4, 2))
     X[2, 1] = np.nan
     with pytest.raises(ValueError, match="row 2, column 1"):

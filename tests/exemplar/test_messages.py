@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from countless import AffinityPropagation
 from countless._exemplar.clustering import Problem
-from countless._exemplar.max_product import START_SHARE, Messages, size_table
+from countless._exemplar.max_product import MAX_PRODUCT, Messages, size_table
 from countless._exemplar.similarity import full_edges, sparse_edges
 from countless._exemplar.weights import weights_of
 from countless._threads import open_threads
@@ -200,7 +200,9 @@ def test_messages_can_start_from_clusters():
         problem = Problem(full_edges(S), weights_of(DirichletProcess(0.5), 4), each)
         messages = Messages(problem, choice)
     told = np.zeros(4)
-    told[3] = START_SHARE * (np.log(2 / 3) - np.log(1 / 2))  # log Gamma(s) - log s at 3 and 2
+    told[3] = MAX_PRODUCT.start_share * (
+        np.log(2 / 3) - np.log(1 / 2)
+    )  # log Gamma(s) - log s at 3 and 2
     np.testing.assert_allclose(messages.availability, np.repeat(told, 4))
     largest = (messages.edges.value.reshape(4, 4).T + told).max(axis=1)
     np.testing.assert_allclose(messages.maxima.best, largest)

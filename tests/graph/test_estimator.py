@@ -110,7 +110,7 @@ def kernel_cost(K, weight, labels):
 
 
 @given(st.integers(3, 9), st.integers(0, 10**6), st.sampled_from(["normalized", "ratio"]))
-def test_theorem_5_3(n, seed, cut):
+def test_penalised_cut_equals_weighted_kernel_dp_means(n, seed, cut):
     random = np.random.RandomState(seed)
     A = random_links(n, 0.6, seed) + 0.1  # no node without links
     labels = random.randint(3, size=n)

@@ -90,12 +90,12 @@ def test_graphs_of_nearest_neighbors_are_recognised(form, weighted, n_features):
         nx.random_labeled_tree(300, seed=0),
     ],
 )
-def test_other_graphs_are_not(G):
+def test_other_graphs_are_not_recognised_as_neighbor_graphs(G):
     assert neighborhoods_of(nx.to_scipy_sparse_array(G, weight=None)) is None
 
 
 @pytest.mark.parametrize("name", ["football", "karate", "dolphins", "polbooks", "email_eu_core"])
-def test_published_graphs_are_not(published, name):
+def test_published_graphs_are_not_recognised_as_neighbor_graphs(published, name):
     edges = np.loadtxt(
         published("graphs", name) / "edges.csv", delimiter=",", skiprows=1, dtype=int
     )
@@ -105,7 +105,7 @@ def test_published_graphs_are_not(published, name):
     assert neighborhoods_of(links) is None
 
 
-def test_clustering_is_networkx():
+def test_clustering_coefficient_equals_networkx():
     G = nx.watts_strogatz_graph(200, 8, 0.2, seed=0)
     graph, _ = build_graph(nx.to_scipy_sparse_array(G, dtype=float), "normalized", None)
     assert mean_clustering(graph) == pytest.approx(nx.average_clustering(G))
@@ -125,7 +125,7 @@ def test_four_components_are_not_cut(form, weighted):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_clusters_that_touch_are_parted(seed):
+def test_clusters_that_touch_are_separated(seed):
     X, truth = squares(distance=6.0, seed=seed)
     links = near_graph(X, 10)
     assert connected_components(links, directed=False)[0] < 4
@@ -158,7 +158,7 @@ def test_cell_types_are_found_whatever_the_batches(seed):
         assert adjusted_rand_score(truth, model.labels_) > 0.95
 
 
-def test_a_small_cluster_beside_a_large_one_is_parted():
+def test_a_small_cluster_beside_a_large_one_is_found():
     random = np.random.default_rng(0)
     X = random.normal(size=(2100, 2))
     X[2000:] = 0.3 * X[2000:] + [3.6, 0.0]
@@ -169,7 +169,7 @@ def test_a_small_cluster_beside_a_large_one_is_parted():
     assert adjusted_rand_score(np.arange(2100) >= 2000, model.labels_) > 0.95
 
 
-def test_the_seed_decides_nothing():
+def test_the_answer_does_not_depend_on_the_seed():
     X, _ = squares(size=120, distance=5.5)
     links = near_graph(X, 10)
     first, *others = (GraphDPMeans(random_state=seed).fit(links) for seed in range(4))

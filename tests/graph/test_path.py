@@ -7,10 +7,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countless._graph.corners import SHARES, find_corners, merge_tree, steps
+from countless._graph.corners import CUT_SEARCH, find_corners, merge_tree, steps
 from countless._graph.input import build_graph
 from countless._graph.moves import Clusters, dense_groups, lower_objective
-from countless._graph.null_reference import random_chance, random_graph
+from countless._graph.null_reference import null_prices, random_graph
 from countless.graph_dp_means import GraphDPMeans
 
 
@@ -27,7 +27,7 @@ def random_weights(n, seed, density=0.6):
 
 
 @given(st.integers(2, 10), st.integers(0, 10**6), st.sampled_from(["normalized", "ratio"]))
-def test_tree_takes_the_cheapest_merge_each_time(n, seed, cut):
+def test_tree_merges_the_cheapest_pair_each_time(n, seed, cut):
     A = random_weights(n, seed)
     graph = graph_of(A, cut)
     tree = merge_tree(graph, graph.unit)
@@ -60,7 +60,7 @@ def test_tree_joins_components_last_at_the_price_of_a_unit():
 
 
 @given(st.integers(3, 14), st.integers(0, 10**6), st.floats(-0.95, -0.05))
-def test_kept_sums_are_the_sums(n, seed, penalty):
+def test_updated_sums_equal_recomputed_sums(n, seed, penalty):
     graph = graph_of(random_weights(n, seed, 0.4))
     random = np.random.RandomState(seed)
     clusters = Clusters(graph)
@@ -75,7 +75,7 @@ def test_kept_sums_are_the_sums(n, seed, penalty):
     assert Clusters(joined).objective(penalty) == pytest.approx(clusters.objective(penalty))
 
 
-def test_pens_keep_nodes_in_their_cluster():
+def test_moves_inside_given_parts_keep_nodes_in_their_cluster():
     graph = graph_of(random_weights(30, 3, 0.3))
     pen = (np.arange(30) % 3).astype(np.int32)
     clusters = Clusters(graph)
@@ -91,7 +91,7 @@ def test_dense_groups_of_a_ring_of_cliques_are_the_cliques():
     assert all(len(np.unique(part)) == 1 for part in group.reshape(8, 6))
 
 
-def test_a_merged_pair_of_clusters_is_parted_again():
+def test_a_merged_pair_of_clusters_is_split_again():
     graph = graph_of(nx.to_scipy_sparse_array(nx.ring_of_cliques(8, 6), dtype=float))
     merged = np.repeat(np.arange(4), 12)
     found = lower_objective(graph, merged, -0.5, np.random.RandomState(0))
@@ -114,7 +114,7 @@ def test_path_steps_are_where_the_objectives_cross():
         path.penalty_for(76)
 
 
-def test_path_of_a_graph_with_lonely_nodes_counts_them():
+def test_path_counts_nodes_without_links():
     A = sp.block_diag([nx.to_numpy_array(nx.ring_of_cliques(6, 5)), np.zeros((2, 2))])
     path = GraphDPMeans(random_state=0).fit(A.tocsr()).path_
     assert path.n_clusters == 8
@@ -136,11 +136,11 @@ def test_random_graphs_keep_the_degrees(cut):
         np.testing.assert_allclose(tied.weight, tied.out)
 
 
-def test_how_fine_the_search_goes_in_random_graphs_is_no_luck():
+def test_the_resolution_of_the_search_is_no_evidence_in_random_graphs():
     graph = graph_of(nx.to_scipy_sparse_array(nx.gnm_random_graph(200, 500, seed=0), dtype=float))
-    chance = random_chance(graph)
-    assert chance.price[-1] > 1.5 * SHARES[-1]
-    assert 0 <= chance.luck < 0.1
+    null = null_prices(graph)
+    assert null.price[-1] > 1.5 * CUT_SEARCH.lowest_price
+    assert 0 <= null.firmness < 0.1
 
 
 def test_many_small_communities_of_a_sparse_graph_are_found(published):

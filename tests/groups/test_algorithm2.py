@@ -1,5 +1,7 @@
 """Algorithm 2 on blocks of rows equals a plain serial loop, for any number of threads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,8 +113,8 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     models = []
     for n_jobs in (1, 3):
         monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
-        monkeypatch.setattr(hdp_algorithm2, "MEASURED_VALUES", 256)
-        monkeypatch.setattr(hdp_algorithm2, "ROOM", 1)  # tables have to grow
+        small = replace(hdp_algorithm2.MEMORY, distances=256, spare_clusters=1)
+        monkeypatch.setattr(hdp_algorithm2, "MEMORY", small)  # tables have to grow
         models.append(HDPMeans(0.5, 0.8, refine=False, n_jobs=n_jobs).fit(X, groups=group))
     z, v, _, n_iter = serial_loop(X, group, 0.5, 0.8)
     assert models[0].n_clusters_ > 20

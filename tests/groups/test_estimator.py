@@ -1,5 +1,7 @@
 """HDPMeans as users meet it: groups, new rows, bad input, penalties from the data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,7 +129,7 @@ def test_bad_groups_are_named(groups, message):
         HDPMeans(1.0, 1.0).fit(np.eye(3), groups=groups)
 
 
-def test_a_gap_is_named_by_row_and_column():
+def test_a_missing_value_is_named_by_row_and_column():
     X = np.eye(3)
     X[1, 2] = np.nan
     with pytest.raises(ValueError, match="NaN: row 1, column 2"):
@@ -168,10 +170,10 @@ def test_auto_leaves_data_without_clusters_whole(shape):
     assert model.n_clusters_ == 1
 
 
-def test_long_tables_start_from_a_look_at_some_rows(monkeypatch):
+def test_long_tables_are_initialised_from_a_subsample(monkeypatch):
     X, truth, groups = three_sets(n_rows=400)
     whole = HDPMeans(60.0, 300.0).fit(X, groups=groups)
-    monkeypatch.setattr(hdp_start, "LOOK_ROWS", 200)
+    monkeypatch.setattr(hdp_start, "SUBSAMPLE", replace(hdp_start.SUBSAMPLE, n_rows=200))
     some = HDPMeans(60.0, 300.0, random_state=0).fit(X, groups=groups)
     assert some.objective_ == pytest.approx(whole.objective_, rel=1e-6)
     auto = HDPMeans(random_state=0).fit(X, groups=groups)
@@ -203,7 +205,7 @@ def test_a_saved_model_predicts_the_same(tmp_path, named):
     assert loaded.groups_.tolist() == model.groups_.tolist()
 
 
-def test_float32_rows_stay_what_they_are():
+def test_float32_rows_give_the_labels_of_float64_rows():
     X, _, groups = three_sets()
     single = HDPMeans(20.0, 50.0).fit(X.astype(np.float32), groups=groups)
     double = HDPMeans(20.0, 50.0).fit(X, groups=groups)

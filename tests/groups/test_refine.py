@@ -1,5 +1,7 @@
 """Refinement of the hard HDP: exact costs, never up, and to the optimum where it can be listed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,7 +71,7 @@ def test_objective_is_that_of_the_labels_and_never_rises(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_move_keeps_its_promise(seed):
+def test_moves_never_raise_the_objective_and_keep_it_exact(seed):
     X, group = draw(seed, 120, 2, 6)
     group = np.sort(group)
     starts = check_groups(group, 120).sorted()[1]
@@ -92,7 +94,7 @@ def test_every_move_keeps_its_promise(seed):
 
 
 @pytest.mark.parametrize("move", ["merge", "split", "move_locals", "move_halves", "move_rows"])
-def test_each_move_finds_what_it_is_for(move):
+def test_each_move_repairs_the_defect_that_it_is_for(move):
     pair = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
     X = np.vstack([pair, pair])
     starts = np.array([0, 6, 12])
@@ -137,19 +139,19 @@ def test_ends_below_algorithm_2_and_at_or_below_the_truth(seed):
     assert refined.objective_ <= 1.001 * objective(X, group, truth, local, everywhere)
 
 
-def test_large_groups_are_worked_on_in_parts(monkeypatch):
+def test_large_groups_are_processed_in_parts(monkeypatch):
     X, _, group = shared_sets(3, n_groups=4, n_rows=200)
     whole = HDPMeans(20.0, 60.0).fit(X, groups=group)
-    monkeypatch.setattr(hdp_choice, "TILE_VALUES", 64)
-    monkeypatch.setattr(hdp_choice, "LARGE_GROUP_VALUES", 256)
+    small = replace(hdp_choice.TILES, tile_values=64, large_group_values=256)
+    monkeypatch.setattr(hdp_choice, "TILES", small)
     parts = HDPMeans(20.0, 60.0).fit(X, groups=group)
     assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     assert (np.diff(parts.objective_history_) <= 1e-9 * parts.objective_).all()
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr(hdp_choice, "TILE_VALUES", 512)
-    monkeypatch.setattr(hdp_refine, "TILE_VALUES", 512)
+    for module in (hdp_choice, hdp_refine):
+        monkeypatch.setattr(module, "TILES", replace(module.TILES, tile_values=512))
     X, _, group = shared_sets(5, n_groups=40)
     one, three = (HDPMeans(8.0, 30.0, n_jobs=n).fit(X, groups=group) for n in (1, 3))
     assert np.array_equal(one.labels_, three.labels_)

@@ -7,7 +7,7 @@ from countless._search.groups.rows import FewRows, GroupedRows, open_grouped
 
 
 @pytest.mark.parametrize("n_features", [2, 12])
-def test_few_rows_say_what_rows_on_threads_say(n_features):
+def test_few_rows_give_the_results_of_rows_on_threads(n_features):
     random = np.random.RandomState(n_features)
     X = 1e3 + random.standard_normal((200, n_features)) * np.linspace(1, 3, n_features)
     labels = random.randint(4, size=200).astype(np.int32)

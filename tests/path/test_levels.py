@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from countless._path.levels import (
-    REACH,
+    REFINEMENT,
     Points,
     Resolution,
     convex_gains,
@@ -57,7 +57,7 @@ def test_costs_are_those_of_the_labels_and_at_most_the_trees(n, d, seed, weighte
         np.testing.assert_allclose(level.weight, np.bincount(level.labels, weight))
 
 
-def test_levels_settle_as_k_means_does():
+def test_k_means_hardly_improves_levels():
     X, _ = make_blobs(200, centers=6, random_state=1)
     _, _, levels = levels_of(X)
     for k in range(2, 9):
@@ -92,7 +92,7 @@ def test_every_divergence_has_levels_that_cost_less_and_less(name):
 
 
 def test_separation_counts_rows_near_the_border():
-    # Two centers 4 apart: the border is at 2, and rows within REACH of the way count in part.
+    # Two centers 4 apart: the border is at 2, and rows within the reach of the way count in part.
     X = np.array([[-1.0], [1.0], [1.5], [-1.5], [2.5], [3.0], [5.0], [5.5]])
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     points, _, levels = levels_of(X, highest=2)
@@ -100,7 +100,7 @@ def test_separation_counts_rows_near_the_border():
         labels=labels, weight=np.array([4.0, 4.0]), total=np.array([[0.0], [16.0]])
     )
     margin = np.abs(X[:, 0] - 2.0) / 4.0
-    near = np.maximum(0.0, 1.0 - margin / REACH).sum()
+    near = np.maximum(0.0, 1.0 - margin / REFINEMENT.border_reach).sum()
     assert separation(points, level) == pytest.approx(-np.log((near + 0.5) / 9.0))
 
 

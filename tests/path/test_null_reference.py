@@ -5,9 +5,7 @@ import pytest
 
 from countless._path.levels import Figures, Resolution
 from countless._path.null_reference import (
-    N_CLOUDS,
-    N_POINTS,
-    NARROW,
+    CLOUDS,
     NullReference,
     clouds_like,
     null_reference,
@@ -27,8 +25,8 @@ def test_clouds_have_the_spread_and_the_skewness_of_the_data():
     generator = np.random.default_rng(0)
     X = np.c_[generator.exponential(3.0, 5000), generator.normal(size=5000)]
     bells, boxes = kinds_of(X)
-    assert len(bells) == len(boxes) == N_CLOUDS
-    assert all(cloud.mean.shape == (N_POINTS, 2) for cloud in (*bells, *boxes))
+    assert len(bells) == len(boxes) == CLOUDS.n_clouds
+    assert all(cloud.mean.shape == (CLOUDS.n_points, 2) for cloud in (*bells, *boxes))
     for kind in (bells, boxes):
         spread = np.concatenate([cloud.mean for cloud in kind]).std(axis=0)
         np.testing.assert_allclose(spread, [3.0, 1.0], rtol=0.1)
@@ -72,21 +70,21 @@ def test_clouds_have_no_more_points_than_the_data_has_rows():
     assert all(len(cloud.mean) == 30 for kind in kinds_of(X) for cloud in kind)
 
 
-def test_the_same_clouds_every_time():
+def test_clouds_are_deterministic():
     X = np.random.default_rng(0).normal(size=(200, 2))
     one, other = kinds_of(X), kinds_of(X)
     np.testing.assert_array_equal(one[0][3].mean, other[0][3].mean)
 
 
-def test_scores_say_how_far_figures_exceed_every_kind():
+def test_scores_are_the_least_over_the_kinds_of_clouds():
     mean = np.array([[[1.0, 0.5]] * 3, [[0.5, 0.7]] * 3])
     null = NullReference(mean, np.full((2, 3, 2), 0.1))
     width, compactness, apart = null.standard_scores(Figures(*np.full((3, 2), 1.2)))
     np.testing.assert_allclose([compactness, apart], [[2.0, 5.0]] * 2)
-    np.testing.assert_allclose(width, np.array([0.2, 0.5]) / np.hypot(0.1, NARROW))
+    np.testing.assert_allclose(width, np.array([0.2, 0.5]) / np.hypot(0.1, CLOUDS.width_deviation))
 
 
-def test_beyond_the_clouds_levels_the_width_alone_is_judged():
+def test_beyond_the_clouds_levels_scores_are_those_of_the_width():
     X = np.random.default_rng(0).uniform(size=(500, 2))
     null = null_reference(kinds_of(X), Resolution())
     known = null.mean.shape[-1]

@@ -90,7 +90,7 @@ def test_breast_cancers_are_of_two_kinds(published):
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(20, 400), d=st.integers(1, 6), k=st.integers(1, 8), seed=st.integers(0, 10**6))
-def test_fit_path_and_penalty_say_the_same_number(n, d, k, seed):
+def test_fit_path_and_penalty_give_the_same_number_of_clusters(n, d, k, seed):
     generator = np.random.default_rng(seed)
     centers = generator.normal(size=(k, d)) * generator.choice([2.0, 10.0])
     X = centers[generator.integers(0, k, n)] + generator.normal(size=(n, d))
@@ -105,7 +105,7 @@ def test_fit_path_and_penalty_say_the_same_number(n, d, k, seed):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 20])
-def test_a_number_of_clusters_of_ones_own(k):
+def test_n_clusters_can_be_given(k):
     X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
     model = DPMeans(n_clusters=k).fit(X)
     assert model.n_clusters_ == len(np.unique(model.labels_)) == k
@@ -153,7 +153,7 @@ def test_the_blobs_of_scikit_learns_own_check():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_well_known_tables(seed):
+def test_iris_wine_and_digits_have_the_known_numbers_of_clusters(seed):
     scale = StandardScaler().fit_transform
     assert penalty_path(load_iris().data, random_state=seed).n_clusters in (2, 3)
     assert penalty_path(scale(load_iris().data), random_state=seed).n_clusters in (2, 3)
@@ -193,7 +193,7 @@ def test_confidence_grows_with_separation():
     assert confidence[-1] > 0.7
 
 
-def test_a_tie_goes_to_fewer_clusters_and_says_so():
+def test_two_levels_of_clusters_tie_with_low_confidence():
     # Three pairs, and the pairs as far from each other as their members: 3 and 6 are both plain.
     generator = np.random.default_rng(1)
     angle = np.arange(3) * 2 * np.pi / 3
@@ -227,7 +227,7 @@ def test_wide_tables_have_the_axes_of_their_rows():
     np.testing.assert_allclose(np.abs(axes.skewness), skewness, rtol=1e-6)
 
 
-def test_many_rows_of_few_values_can_be_judged():
+def test_many_rows_of_few_values_have_a_path():
     # More numbers of clusters are looked at than the null reference has, up to all values.
     X = np.random.default_rng(0).integers(0, 120, size=(5000, 1)).astype(float)
     assert penalty_path(X).n_clusters == 1

@@ -22,7 +22,7 @@ def plain_rule(X, k, weight):
 
 @pytest.mark.parametrize("k", [1, 2, 5, 30])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix, sp.csr_array])
-def test_equals_a_plain_loop(k, convert):
+def test_farthest_first_penalty_equals_a_plain_loop(k, convert):
     generator = np.random.default_rng(k)
     X = generator.standard_normal((30, 4))
     weight = generator.uniform(0.5, 2, 30)
@@ -31,7 +31,7 @@ def test_equals_a_plain_loop(k, convert):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_falls_with_k_and_reaches_zero():
+def test_farthest_first_penalty_falls_with_k_and_reaches_zero():
     X = np.random.default_rng(0).standard_normal((20, 3))
     penalties = [farthest_first_penalty(X, k) for k in range(1, 21)]
     assert (np.diff(penalties) <= 0).all()

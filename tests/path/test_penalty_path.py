@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.datasets import make_blobs
 
 from countless._data import open_rows
-from countless._path.micro import FEW_ROWS, micro_clusters, sample_positions
+from countless._path.micro import CORESET, micro_clusters, sample_positions
 from countless._path.penalty import penalty_path
 from countless.divergences import DIVERGENCES, get_divergence
 
@@ -78,7 +78,7 @@ def test_penalty_for_is_the_middle_of_the_interval(blobs):
     assert plateau.width == pytest.approx(np.log(plateau.high / plateau.low))
 
 
-def test_no_cut_at_all_beats_one_cluster_by_its_penalty():
+def test_no_partition_is_better_than_one_cluster_at_its_penalty():
     X = np.array([[0.0], [1.0], [3.0], [7.0]])
     path = penalty_path(X, random_state=0)
     one = path.penalty_for(1)
@@ -147,7 +147,7 @@ def test_weights_equal_repeats(blobs):
     assert weighted.confidence == pytest.approx(repeated.confidence, abs=1e-6)
 
 
-def test_a_row_without_weight_has_a_label_and_no_say(blobs):
+def test_a_row_without_weight_has_a_label_and_changes_no_breakpoint(blobs):
     X = np.vstack([blobs, [[1e3, 1e3, 1e3]]])
     weight = np.append(np.ones(len(blobs)), 0)
     path = penalty_path(X, sample_weight=weight, random_state=0)
@@ -176,7 +176,7 @@ def test_float32_gives_the_same_k(long_table):
     assert penalty_path(long_table.astype(np.float32), random_state=0).n_clusters == 7
 
 
-@pytest.mark.parametrize("n_rows", [300, FEW_ROWS + 500])
+@pytest.mark.parametrize("n_rows", [300, CORESET.few_rows + 500])
 @pytest.mark.parametrize("name", sorted(DIVERGENCES))
 def test_every_divergence_has_a_path(name, n_rows):
     generator = np.random.default_rng(0)
@@ -203,7 +203,7 @@ def test_too_few_rows_are_one_cluster(n_rows):
     assert path.confidence == (1.0 if n_rows == 1 else 0.0)
 
 
-@pytest.mark.parametrize("n_rows", [5, 50, FEW_ROWS + 200])
+@pytest.mark.parametrize("n_rows", [5, 50, CORESET.few_rows + 200])
 def test_equal_rows_are_one_cluster(n_rows):
     path = penalty_path(np.full((n_rows, 2), 3.7), random_state=0)
     assert path.n_clusters == 1
@@ -212,7 +212,7 @@ def test_equal_rows_are_one_cluster(n_rows):
     assert path.confidence == 1.0
 
 
-@pytest.mark.parametrize("n_rows", [20, 60, FEW_ROWS + 200])
+@pytest.mark.parametrize("n_rows", [20, 60, CORESET.few_rows + 200])
 def test_two_values_are_two_clusters(n_rows):
     X = np.repeat([[0.0, 1.0], [4.0, 2.0]], n_rows // 2, axis=0)
     path = penalty_path(X, random_state=0)

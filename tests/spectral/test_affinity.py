@@ -1,5 +1,7 @@
 """Graphs of nearest neighbours: scikit-learn's exhaustive search is the oracle."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
@@ -48,8 +50,8 @@ def test_large_tables_are_searched_in_cells(monkeypatch):
     X = centers[random.randint(8, size=3000)] + random.standard_normal((3000, 12))
     new = centers[random.randint(8, size=50)] + random.standard_normal((50, 12))
     exact, exact_to = affinity(10).between_rows(X), affinity(10).to_rows(new, X)
-    monkeypatch.setattr(module, "MOST_COMPARED", 2000)
-    monkeypatch.setattr(module, "ROWS_A_CELL", 30)
+    in_cells = replace(module.NEIGHBOR_SEARCH, exact_rows=2000, rows_a_cell=30)
+    monkeypatch.setattr(module, "NEIGHBOR_SEARCH", in_cells)
     near, near_to = affinity(10).between_rows(X), affinity(10).to_rows(new, X)
     assert not near.diagonal().any()
     assert near.sum() == exact.sum()
@@ -63,9 +65,8 @@ def test_large_tables_are_searched_in_cells(monkeypatch):
 
 @pytest.mark.parametrize("n_neighbors", [10, 300])
 def test_cells_without_enough_rows_are_no_limit(monkeypatch, n_neighbors):
-    monkeypatch.setattr(module, "MOST_COMPARED", 300)
-    monkeypatch.setattr(module, "ROWS_A_CELL", 5)
-    monkeypatch.setattr(module, "CELLS_AROUND", 2)
+    small = replace(module.NEIGHBOR_SEARCH, exact_rows=300, rows_a_cell=5, cells_around=2)
+    monkeypatch.setattr(module, "NEIGHBOR_SEARCH", small)
     X = np.repeat(np.random.RandomState(0).standard_normal((40, 12)), 10, axis=0)
     W = affinity(n_neighbors).between_rows(X)
     assert not W.diagonal().any()

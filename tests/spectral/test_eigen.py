@@ -1,5 +1,7 @@
 """All eigenpairs above a threshold and none missed: LAPACK on the whole matrix is the oracle."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -64,10 +66,9 @@ def test_no_eigenvalue_above_the_threshold_is_missed(leading, n, monkeypatch):
     rest = random_state(3).uniform(-3, 1.9, n - len(leading))
     matrix = with_spectrum(np.concatenate([leading, rest]))
     for small in (n, 10):  # by LAPACK; by Lanczos, except that there is no third of 60 rows left
-        monkeypatch.setattr(eigen, "SMALL", small)
+        monkeypatch.setattr(eigen, "EIGEN_SEARCH", replace(eigen.EIGEN_SEARCH, dense_rows=small))
         pairs = LeadingPairs(matrix, random_state())
-        chance = pairs.above(2.0)
-        assert chance <= eigen.CHANCE
+        assert pairs.above(2.0) <= eigen.EIGEN_SEARCH.missing_probability
         check_pairs(matrix, pairs, 2.0)
 
 
@@ -84,7 +85,7 @@ def forgetful(monkeypatch):
     monkeypatch.setattr(LeadingPairs, "_search", forget)
 
 
-def test_what_a_search_misses_the_check_finds(forgetful):
+def test_the_check_finds_a_pair_that_the_search_misses(forgetful):
     matrix = with_spectrum(np.concatenate([[5.0] * 6, random_state(1).uniform(-1, 1, 694)]))
     pairs = LeadingPairs(matrix, random_state())
     pairs.above(2.0)
@@ -101,14 +102,16 @@ def test_the_first_pairs_of_a_banded_graph_are_counted(forgetful):
     check_pairs(form.matrix, pairs, pairs.values[-1] - 1e-9)
 
 
-def test_without_a_conclusive_run_a_matrix_is_factored(monkeypatch):
-    monkeypatch.setattr(eigen, "MOST_STEPS", 8)
+def test_a_matrix_is_factored_if_lanczos_is_inconclusive(monkeypatch):
+    few_steps = replace(eigen.EIGEN_SEARCH, most_steps=8)
+    monkeypatch.setattr(eigen, "EIGEN_SEARCH", few_steps)
     matrix = with_spectrum(np.concatenate([[5.0] * 6, random_state(1).uniform(-1, 1.99, 694)]))
     pairs = LeadingPairs(matrix, random_state())
     assert pairs.above(2.0) == 0.0
     check_pairs(matrix, pairs, 2.0)
-    monkeypatch.setattr(eigen, "MOST_DENSE", 100)  # too large for that: the chance is said
-    assert LeadingPairs(matrix, random_state()).above(2.0) > eigen.CHANCE
+    # Too large for that: a bound on the probability of a missing pair is returned.
+    monkeypatch.setattr(eigen, "EIGEN_SEARCH", replace(few_steps, factored_rows=100))
+    assert LeadingPairs(matrix, random_state()).above(2.0) > eigen.EIGEN_SEARCH.missing_probability
 
 
 @pytest.mark.parametrize(("width", "height"), [(40, 40), (300, 5)])
@@ -122,7 +125,7 @@ def test_banded_graphs_are_factored_and_counted(width, height, threshold):
 
 
 @pytest.mark.parametrize("shape", [(30, 25), (300, 3)])  # in SuperLU's order, and as a thin band
-def test_slices_count_what_lapack_counts_and_lead_there(shape):
+def test_slices_count_eigenvalues_as_lapack_and_solve(shape):
     form = make_form(grid(*shape), "symmetric")
     slicer = Slicer(form.matrix)
     values = np.linalg.eigvalsh(form.matrix.toarray())
@@ -134,12 +137,14 @@ def test_slices_count_what_lapack_counts_and_lead_there(shape):
         np.testing.assert_allclose(form.matrix @ part.solve(x) - part.threshold * part.solve(x), x)
 
 
-def test_factors_that_rounding_spoils_count_nothing(monkeypatch):
+def test_inaccurate_factors_are_not_used(monkeypatch):
     form = make_form(grid(300, 3), "symmetric")
-    monkeypatch.setattr(slices, "ROUNDING", 1e-18)
+    monkeypatch.setattr(slices, "MOST_ERROR", 1e-18)
     assert Slicer(form.matrix).at(0.9) is None
     pairs = LeadingPairs(form.matrix, random_state(), form.known)
-    assert 0 <= pairs.above(0.9) <= eigen.CHANCE  # by Lanczos, and by dense factors
+    assert (
+        0 <= pairs.above(0.9) <= eigen.EIGEN_SEARCH.missing_probability
+    )  # by Lanczos, and by dense factors
     check_pairs(form.matrix, pairs, 0.9)
 
 
@@ -170,7 +175,7 @@ def test_the_inertia_counts_eigenvalues(n, seed):
 
 
 @given(st.integers(20, 60), st.integers(0, 10_000))
-def test_the_chance_is_a_bound(steps, seed):
+def test_the_miss_probability_is_an_upper_bound(steps, seed):
     # A run of Lanczos from a random vector: the bound must hold for what it has not seen.
     random = random_state(seed)
     values = np.sort(random.uniform(-1, 1, 200))
@@ -185,4 +190,4 @@ def test_the_chance_is_a_bound(steps, seed):
     ritz = np.linalg.eigvalsh((space * values) @ space.T)
     threshold = values[-1] - 1e-9  # just below the largest: saying that none is above is wrong
     if ritz[-1] < threshold:
-        assert eigen._chance(200, steps, threshold, ritz[0], ritz[-1]) > 1e-3
+        assert eigen._miss_probability(200, steps, threshold, ritz[0], ritz[-1]) > 1e-3

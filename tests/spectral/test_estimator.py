@@ -68,7 +68,7 @@ def penalised_cut(W, labels, penalty, *, by_volume):
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS)
 @given(seed=st.integers(0, 1000), share=st.floats(0.02, 0.98))
-def test_theorem_52(laplacian, seed, share):
+def test_relaxed_optimum_is_given_by_the_eigenvalues_above_the_penalty(laplacian, seed, share):
     W = rbf_kernel(clouds(seed), gamma=0.1)
     matrix, _ = plain_matrix(W, laplacian)
     values = np.linalg.eigvalsh(matrix)[::-1]
@@ -200,7 +200,7 @@ def test_data_without_structure_is_one_cluster(draw, seed):
     assert set(model.predict(X[:5])) == {0}
 
 
-def test_known_tables():
+def test_wine_has_three_clusters_and_iris_two():
     wine = load_wine()
     model = SpectralDPMeans(random_state=0).fit(StandardScaler().fit_transform(wine.data))
     assert model.n_clusters_ == 3
@@ -260,7 +260,7 @@ def test_new_rows_follow_the_shape_of_their_cluster():
     assert adjusted_rand_score(new_moon, model.predict(new)) == 1.0
 
 
-def test_a_row_like_no_other_cannot_be_predicted():
+def test_a_new_row_without_affinity_cannot_be_predicted():
     model = SpectralDPMeans(0.5, kernel="rbf", gamma=1.0).fit(clouds(0))
     with pytest.raises(ValueError, match="row 1 is like no row of the fit"):
         model.predict([[0.0, 0.0], [1e6, 0.0]])
@@ -310,7 +310,7 @@ def test_the_history_of_the_rows_never_rises():
     assert np.all(np.diff(history) <= 1e-9 * history[0])
 
 
-def test_a_fit_that_is_cut_short_says_so():
+def test_too_few_iterations_raise_a_warning():
     X = make_blobs(900, centers=7, cluster_std=3, random_state=2)[0]
     with pytest.warns(ConvergenceWarning, match="max_iter=1 passes"):
         model = SpectralDPMeans(0.8, max_iter=1, random_state=0).fit(X)

@@ -56,7 +56,7 @@ def test_labels_at_every_depth_are_nested(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_necks_part_squares(seed):
+def test_necks_separate_squares(seed):
     X, truth = squares(seed)
     merges = merge_pieces(linked(X))
     two = merges.labels_below(merges.depths[-1] - 1e-9)
@@ -83,7 +83,7 @@ def test_public_sets_without_a_plateau(published, name):
     assert (model.predict(table[:, :2]) == model.labels_).mean() > 0.98
 
 
-def test_the_null_is_the_same_whenever_it_is_drawn():
+def test_null_depth_is_deterministic():
     X = np.random.default_rng(1).normal(size=(200, 3))
     assert null_depth(X, linked) == null_depth(X, linked)
 

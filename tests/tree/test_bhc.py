@@ -1,5 +1,7 @@
 """Bayesian hierarchical clustering against plain loops and sums over all partitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -298,15 +300,15 @@ def test_tables_and_pairs_side_by_side_are_short_cuts_only():
         n = len(statistics)
         i, j = np.triu_indices(n, 1)
         plain = model.log_marginal(statistics[i] + statistics[j])
-        for n_counts, room in ((9, 4), (2, 32), (0, 1)):
+        for n_counts, capacity in ((9, 4), (2, 32), (0, 1)):
             tables = np.ascontiguousarray(model.tables(9)[:, :n_counts])
             together = np.empty(n * (n - 1) // 2)
-            fill_pairs(model.clusters(room), tables, statistics, 0, n, together)
+            fill_pairs(model.clusters(capacity), tables, statistics, 0, n, together)
             np.testing.assert_allclose(together, plain, rtol=1e-11, atol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr(bhc_tree, "TASK_PAIRS", 50)
+    monkeypatch.setattr(bhc_tree, "TREE_SEARCH", replace(bhc_tree.TREE_SEARCH, task_pairs=50))
     X = RNG.normal(size=(60, 2))
     one, two = (BayesianHierarchicalClustering(n_jobs=jobs).fit(X) for jobs in (1, 2))
     np.testing.assert_array_equal(one.linkage_matrix_, two.linkage_matrix_)

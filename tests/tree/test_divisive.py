@@ -39,7 +39,7 @@ def r_answers():
 
 
 @pytest.mark.parametrize("answer", r_answers())
-def test_diana_is_that_of_r(answer):
+def test_diana_equals_r(answer):
     splits = diana(dissimilarities(TABLES[answer["set"]](), metric=answer["metric"]))
     np.testing.assert_array_equal(splits.order, np.array(answer["order"].split(), dtype=int))
     height = np.empty(len(splits.height))  # R tells the height between neighbours of its order
@@ -135,7 +135,7 @@ def test_bisecting_splits_the_largest_inertia_with_kmeans():
 
 
 @pytest.mark.parametrize("method", ["diana", "mst", "bisecting"])
-def test_stops(method):
+def test_stopping_rules_bound_the_spread_or_number_of_clusters(method):
     X, _ = make_blobs(40, centers=4, random_state=0)
     distance = dissimilarities(X, metric="euclidean")
 

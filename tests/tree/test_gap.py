@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 from countless import DivisiveClustering, LinkageClustering, cut_gap
 from countless._labels import number_by_appearance
-from countless._path.levels import REACH
+from countless._path.levels import REFINEMENT
 from countless._tree.gap import TreeCut, measure_levels
 from countless._tree.pairs import Pairs
 from countless.kernels.levels import weight_near_border
@@ -50,7 +50,7 @@ def test_structureless_rows_stay_together(d):
         assert cut_gap(tree, random_state=0).n_clusters == 1
 
 
-def test_a_matrix_of_dissimilarities_does_as_well():
+def test_a_dissimilarity_matrix_gives_the_clusters_of_its_rows():
     X, _ = make_blobs(90, centers=3, cluster_std=0.5, random_state=0)
     distance = np.abs(X[:, None] - X).sum(axis=2)
     tree = linkage(distance[np.triu_indices(90, 1)], "complete")
@@ -89,7 +89,7 @@ def test_a_few_far_rows_are_no_second_cluster(method):
     assert cut_gap(linkage(X, method), X, method=method).n_clusters == 1
 
 
-def test_the_seed_decides_nothing():
+def test_the_answer_does_not_depend_on_the_seed():
     X, _ = make_blobs(150, centers=5, cluster_std=1.4, random_state=1)
     tree = linkage(X, "average")
     first, second = (cut_gap(tree, X, random_state=seed) for seed in (0, 1))
@@ -111,12 +111,12 @@ def test_levels_are_measured_by_dissimilarities_as_by_means(method):
     means = np.array([X[labels == label].mean(axis=0) for label in range(4)])
     apart = np.square(means[:, None] - means).sum(axis=2)
     to_means = np.square(X[:, None] - means).sum(axis=2)
-    near = weight_near_border(to_means, np.ones(60), apart, REACH)
+    near = weight_near_border(to_means, np.ones(60), apart, REFINEMENT.border_reach)
     assert levels.separation is not None
     assert levels.separation[2] == pytest.approx(-np.log((near + 0.5) / 61))
 
 
-def test_fastcluster_gives_the_same_or_is_asked_for():
+def test_fastcluster_gives_the_same_or_an_error_names_it():
     X, _ = make_blobs(60, centers=3, random_state=0)
     model = LinkageClustering("complete", engine="fastcluster", random_state=0)
     if find_spec("fastcluster") is None:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from countless._auto.merged import MergedMixture
 from countless._labels import number_by_appearance
-from countless._path.penalty import ROWS_A_CLUSTER
+from countless._path.penalty import CANDIDATES
 from countless.divisive import DivisiveClustering, LinkageClustering
 from countless.dp_means import DPMeans
 from countless.dp_mixture import DPMixture
@@ -39,7 +39,9 @@ FAMILIES: Mapping[str, Family] = {
     "merged": Family(MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses"),
     "connected": Family(SpectralDPMeans(), MOST_ROWS, "Connected clusters"),
     "chained": Family(
-        DivisiveClustering("mst", min_cluster_size=ROWS_A_CLUSTER), MOST_ROWS, "Chained clusters"
+        DivisiveClustering("mst", min_cluster_size=CANDIDATES.rows_a_cluster),
+        MOST_ROWS,
+        "Chained clusters",
     ),
 }
 MIXED_FAMILIES: Mapping[str, Family] = {

@@ -26,8 +26,6 @@ from countless.kernels.exemplars import (
     sweep_rows,
 )
 
-# Gains below this share of the range of all similarities are rounding errors.
-ROUNDING = 1e-13
 COLUMNS_AT_ONCE = 256
 
 
@@ -92,7 +90,7 @@ class Problem:
     @cached_property
     def rounding(self) -> float:
         """Gains below this are rounding errors."""
-        return ROUNDING * self.price
+        return 1e-13 * self.price
 
 
 def worth(problem: Problem, choice: np.ndarray) -> float:

@@ -6,6 +6,7 @@ added, removed and swapped instead, and all rows are reassigned.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,21 +15,32 @@ from countless._exemplar.clustering import Problem, improve, nearest_exemplars, 
 from countless._exemplar.merge import join_clusters
 from countless.kernels.swaps import swap_exemplars
 
-SWEEPS, ROUNDS = 100, 10
-# Maximum number of restarts from a local optimum, and one in how many exemplars is replaced.
-KICKS, EXEMPLARS_A_CHANGE = 20, 50
+
+@dataclass(frozen=True)
+class ExemplarSearch:
+    """Constants of local search; ``benchmarks/affinity.py`` shows what they are worth."""
+
+    # Largest number of sweeps over the rows, and of rounds of merging clusters.
+    sweeps: int = 100
+    rounds: int = 10
+    # Largest number of restarts from a local optimum, and one in how many exemplars is replaced.
+    restarts: int = 20
+    exemplars_a_change: int = 50
+
+
+SEARCH = ExemplarSearch()
 
 
 def local_optimum(problem: Problem, label: np.ndarray) -> np.ndarray:
     """Return a locally optimal exemplar of each row, from labels or exemplars of rows."""
-    choice, _, _ = improve(problem, label, SWEEPS)
+    choice, _, _ = improve(problem, label, SEARCH.sweeps)
     if problem.is_full and problem.weights.is_flat:
         return swap(problem, choice)
-    for _ in range(ROUNDS):
+    for _ in range(SEARCH.rounds):
         label, n_joined = join_clusters(problem, choice)
         if not n_joined:
             break
-        choice, _, _ = improve(problem, label, SWEEPS)
+        choice, _, _ = improve(problem, label, SEARCH.sweeps)
     return choice
 
 
@@ -53,7 +65,9 @@ def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     is_open = np.zeros(problem.n, dtype=bool)
     is_open[exemplars] = True
     preference = edges.value[edges.own].astype(np.float64)
-    swap_exemplars(edges.value, preference, problem.between[0], problem.rounding, SWEEPS, is_open)
+    swap_exemplars(
+        edges.value, preference, problem.between[0], problem.rounding, SEARCH.sweeps, is_open
+    )
     return nearest_exemplars(problem, np.flatnonzero(is_open))
 
 
@@ -67,9 +81,9 @@ def iterated_local_search(problem: Problem, choice: np.ndarray) -> np.ndarray:
         return choice
     random = np.random.default_rng(0)
     best = worth(problem, choice)
-    for _ in range(min(KICKS, len(np.unique(choice)))):
+    for _ in range(min(SEARCH.restarts, len(np.unique(choice)))):
         exemplars = np.unique(choice)
-        n_changed = 1 + len(exemplars) // EXEMPLARS_A_CHANGE
+        n_changed = 1 + len(exemplars) // SEARCH.exemplars_a_change
         closed = random.choice(len(exemplars), n_changed, replace=False)
         opened = random.choice(problem.n, n_changed, replace=False)
         found = swap(problem, np.union1d(np.delete(exemplars, closed), opened))

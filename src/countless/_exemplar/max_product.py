@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,18 +26,30 @@ from countless.kernels.messages import Maxima, Rows, Sizes, follow_rows, merge_m
 
 logger = logging.getLogger("countless")
 
-# Maximum number of column blocks, and minimum number of edges in each; a block stores maxima of all
-# rows, so that it must have several edges for each row.
-BLOCKS, BLOCK_EDGES, EDGES_A_ROW = 16, 2**16, 8
-# Exemplars that repeat with one period over this many iterations are oscillating.
-WATCHED, LONGEST_PERIOD = 60, 20
-# Exemplars that changed in the last iteration are evaluated only after this many iterations, and
-# then once in every BETWEEN_LOOKS iterations.
-UNSETTLED, BETWEEN_LOOKS = 30, 4
-# Share of the messages implied by a starting clustering: the full ones would seldom leave it.
-START_SHARE = 0.5
-# Maximum number of times that damping is raised, each time half of the way to 1.
-RAISES = 3
+
+@dataclass(frozen=True)
+class MaxProduct:
+    """Constants of message passing; ``benchmarks/affinity.py`` shows what they are worth."""
+
+    # Maximum number of column blocks, and minimum number of edges in each; a block stores maxima of
+    # all rows, so that it must have several edges for each row.
+    blocks: int = 16
+    block_edges: int = 2**16
+    edges_a_row: int = 8
+    # Exemplars that repeat with one period over this many iterations are oscillating.
+    watched: int = 60
+    longest_period: int = 20
+    # Exemplars that changed in the last iteration are evaluated only after this many iterations,
+    # and then once in every so many.
+    unsettled: int = 30
+    evaluated_every: int = 4
+    # Share of the messages implied by a starting clustering: the full ones would seldom leave it.
+    start_share: float = 0.5
+    # Maximum number of times that damping is raised, each time half of the way to 1.
+    raises: int = 3
+
+
+MAX_PRODUCT = MaxProduct()
 
 
 class Found(NamedTuple):
@@ -69,7 +82,7 @@ class Messages:
         n, n_edges = problem.n, len(self.edges.value)
         size = np.zeros(n, dtype=np.int64) if start is None else np.bincount(start, minlength=n)
         added = self.weights.size[size] - self.weights.size[np.maximum(size - 1, 0)]
-        told = (START_SHARE * added).astype(self.edges.value.dtype)
+        told = (MAX_PRODUCT.start_share * added).astype(self.edges.value.dtype)
         self.availability = np.repeat(told, np.diff(self.edges.start))
         self.belief = np.zeros(n)
         self.opens_alike = self.weights.opens_alike
@@ -78,7 +91,8 @@ class Messages:
         self.sizes = size_table(self.weights)
         self.preference = self.edges.value[self.edges.own].astype(np.float64)
         self.opening = np.full(n, self.weights.number[1])
-        count = max(1, min(BLOCKS, n_edges // max(EDGES_A_ROW * n, BLOCK_EDGES)))
+        least_edges = max(MAX_PRODUCT.edges_a_row * n, MAX_PRODUCT.block_edges)
+        count = max(1, min(MAX_PRODUCT.blocks, n_edges // least_edges))
         ends = np.searchsorted(self.edges.start, np.linspace(0, n_edges, count + 1))
         self.blocks = [(first, last, _new_maxima(n)) for first, last in pairwise(ends)]
         no_start, nowhere = np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -257,7 +271,8 @@ class _Watch:
             self.stays = np.array_equal(self._ahead(messages.belief) > 0, exemplars)
         self.recent.append(hash(exemplars.tobytes()))
         # Early exemplars are many, change in every iteration, and are seldom good.
-        its_turn = self.n_iter > UNSETTLED and self.n_iter % BETWEEN_LOOKS == 0
+        is_late, every = self.n_iter > MAX_PRODUCT.unsettled, MAX_PRODUCT.evaluated_every
+        its_turn = is_late and self.n_iter % every == 0
         if not exemplars.any() or not (same or its_turn or last):
             return
         column = messages.maxima.column
@@ -282,16 +297,16 @@ class _Watch:
 
     def swings(self) -> bool:
         """Return whether exemplars oscillate with a constant period."""
-        recent = self.recent[-WATCHED:]
-        if len(recent) < WATCHED or self.unchanged > LONGEST_PERIOD:
+        recent = self.recent[-MAX_PRODUCT.watched :]
+        if len(recent) < MAX_PRODUCT.watched or self.unchanged > MAX_PRODUCT.longest_period:
             return False
-        return any(recent[p:] == recent[:-p] for p in range(2, LONGEST_PERIOD + 1))
+        return any(recent[p:] == recent[:-p] for p in range(2, MAX_PRODUCT.longest_period + 1))
 
 
 def _iterate(problem, messages, damping, max_iter, convergence_iter, on_pass) -> _Watch:
     """Update messages until the exemplars are constant; raise damping where they oscillate."""
     watch = _Watch(problem, damping)
-    for raised in range(RAISES + 1):
+    for raised in range(MAX_PRODUCT.raises + 1):
         if raised:
             watch.damping = (1.0 + watch.damping) / 2
             watch.recent.clear()

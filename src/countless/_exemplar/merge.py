@@ -15,15 +15,12 @@ from countless._exemplar.weights import Weights
 from countless._threads import steps
 from countless.kernels.exemplars import serve_clusters
 
-# Maximum entries of the table: with more clusters than that allows none are merged.
-TABLE_ENTRIES = 2**24
-
 
 def join_clusters(problem: Problem, choice: np.ndarray) -> tuple[np.ndarray, int]:
     """Merge clusters while a pair gains; return the labels of rows, and the number of merges."""
     n = problem.n
     _, label = np.unique(choice, return_inverse=True)
-    if int(label.max() + 1) * n > TABLE_ENTRIES:
+    if int(label.max() + 1) * n > 2**24:  # entries of the table; with more none are merged
         return label, 0
     served, reached = _tables(problem, label)
     n_joined = 0

@@ -16,8 +16,6 @@ from countless.kernels.edges import Edges, break_ties
 
 # Entries of a similarity matrix that a thread computes at a time.
 TILE_ENTRIES = 2**16
-# Minimum number of rows in a call, so that its overhead is negligible.
-LEAST_ROWS = 16
 # Absolute part of the shift that breaks ties, in smallest normal numbers of the type.
 LEAST_SHIFT = 100
 SMALLER = "give float32, fewer rows, or sparse similarities of near rows alone"
@@ -74,7 +72,8 @@ def similarity_matrix(X: Any, affinity: Affinity, each: Each) -> np.ndarray:
     def fill(first: int, last: int) -> None:
         values[first:last] = similarities(affinity, X, X[first:last]).T
 
-    each(fill, steps(n, max(LEAST_ROWS, TILE_ENTRIES // n)))
+    # Some rows in each call, so that its overhead is negligible.
+    each(fill, steps(n, max(16, TILE_ENTRIES // n)))
     return values
 
 

@@ -13,6 +13,7 @@ the lower convex hull of all (k, cut) found.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,14 +25,31 @@ from countless._graph.moves import Clusters, Graph, dense_groups
 from countless._path.ward import WardTree
 from countless.kernels.graph import merge_linked
 
-# Prices at which clusterings are searched, as shares of the unit.
-SHARES = np.geomspace(0.97, 0.05, 20)
-# Resolutions (as in modularity) of the dense groups from which clusterings of a small graph start.
-RESOLUTIONS = (3.0, 10.0, 30.0)
-# Above this many links only groups of nodes are moved, at a single resolution ...
-FINE_LINKS = 50_000
-# ... which is fine enough to separate clusters of this many nodes.
-SMALLEST_CLUSTER = 13
+
+@dataclass(frozen=True)
+class CutSearch:
+    """Constants of the search; ``benchmarks/graph.py`` shows what they are worth."""
+
+    # Prices at which clusterings are searched, as shares of the unit: a geometric sequence.
+    highest_price: float = 0.97
+    lowest_price: float = 0.05
+    n_prices: int = 20
+    # Resolutions (as in modularity) of the dense groups from which clusterings of a small graph
+    # start.
+    resolutions: tuple[float, ...] = (3.0, 10.0, 30.0)
+    # Above this many links only groups of nodes are moved, at a single resolution: at least this
+    # one, and fine enough to separate clusters of this many nodes.
+    fine_links: int = 50_000
+    least_resolution: float = 10.0
+    smallest_cluster: int = 13
+
+    @property
+    def prices(self) -> np.ndarray:
+        """The prices, highest first."""
+        return np.geomspace(self.highest_price, self.lowest_price, self.n_prices)
+
+
+CUT_SEARCH = CutSearch()
 
 
 class Corner(NamedTuple):
@@ -55,20 +73,20 @@ def steps(corners: list[Corner], unit: float) -> Steps:
     """Return the interval of prices, as shares of the unit, on which each clustering is optimal."""
     slopes = np.array([_slope(few, many) for few, many in pairwise(corners)])
     ends = np.concatenate([[1.0], 1 - slopes / unit])
-    ends = np.append(ends, min(ends[-1], SHARES[-1]))
+    ends = np.append(ends, min(ends[-1], CUT_SEARCH.lowest_price))
     return Steps(np.array([corner.n_clusters for corner in corners]), ends[1:], ends[:-1])
 
 
 def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
     """Return the clusterings that are optimal at some price, from few clusters to many."""
     unit = graph.unit
-    fine = len(graph.links) <= FINE_LINKS
+    fine = len(graph.links) <= CUT_SEARCH.fine_links
     best: dict[int, Corner] = {}
     for resolution in _resolutions(graph):
         group, coarse = dense_groups(graph, resolution, random)
         tree = merge_tree(coarse, unit)
         level, member = (graph, group) if fine else (coarse, np.arange(coarse.n_nodes))
-        for price in SHARES * unit:
+        for price in CUT_SEARCH.prices * unit:
             clusters = Clusters(level, _cut_tree(tree, price)[member])
             clusters.move(random, unit, penalty=price - unit)
             k, cut = clusters.n_clusters, clusters.cut()
@@ -77,7 +95,8 @@ def find_corners(graph: Graph, random: np.random.RandomState) -> list[Corner]:
                 best[k] = Corner(k, cut, labels if fine else labels[group], group)
     n_whole, whole = connected_components(_as_matrix(graph), directed=False)
     hull = hull_of([Corner(n_whole, 0.0, whole), *(best[k] for k in sorted(best) if k > n_whole)])
-    most = (1 - SHARES[-1]) * unit  # largest increase of the cut per cluster, at the lowest price
+    # The largest increase of the cut per cluster, at the lowest price.
+    most = (1 - CUT_SEARCH.lowest_price) * unit
     return hull[:1] + [many for few, many in pairwise(hull) if _slope(few, many) < most]
 
 
@@ -131,11 +150,11 @@ def _cut_tree(tree: WardTree, price: float) -> np.ndarray:
 
 def _resolutions(graph: Graph) -> tuple[float, ...]:
     """Return the resolutions of the dense groups that clusters consist of."""
-    if len(graph.links) <= FINE_LINKS:
-        return RESOLUTIONS
+    if len(graph.links) <= CUT_SEARCH.fine_links:
+        return CUT_SEARCH.resolutions
     links_a_node = len(graph.links) / graph.n_nodes
-    finest = graph.n_nodes / (SMALLEST_CLUSTER**2 * links_a_node)
-    return (max(RESOLUTIONS[1], finest),)
+    finest = graph.n_nodes / (CUT_SEARCH.smallest_cluster**2 * links_a_node)
+    return (max(CUT_SEARCH.least_resolution, finest),)
 
 
 def hull_of(points: list[Corner]) -> list[Corner]:

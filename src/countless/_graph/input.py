@@ -11,10 +11,6 @@ from countless._graph.moves import Graph
 from countless._numbers import check_entries_span
 
 CUTS = ("normalized", "ratio")
-# Relative tolerance of symmetry, for rounding.
-SAME_WEIGHT = 1e-6
-# Least out-degree of a nearest-neighbour graph: with one link out it may be any directed graph.
-LEAST_NEAREST = 2
 SYMMETRIZE = "say symmetrize=True to use the mean of both directions"
 
 
@@ -78,7 +74,7 @@ def check_links(matrix: Any, symmetrize: bool | str) -> sp.csr_array:
     if symmetrize is True:
         return ((links + back) / 2).tocsr()
     same = np.array_equal(links.indptr, back.indptr) and np.array_equal(links.indices, back.indices)
-    if not same or not np.allclose(links.data, back.data, rtol=SAME_WEIGHT, atol=0.0):
+    if not same or not np.allclose(links.data, back.data, rtol=1e-6, atol=0.0):
         if symmetrize == "auto" and links_to_nearest(links):
             return ((links + back) / 2).tocsr()
         difference = abs(links - back).tocsr()
@@ -100,7 +96,8 @@ def links_to_nearest(links: sp.csr_array) -> bool:
     True
     """
     out = np.diff(links.indptr) - (links.diagonal() != 0)
-    return bool(len(out)) and bool(out[0] >= LEAST_NEAREST) and bool((out == out[0]).all())
+    # With one link out it may be any directed graph.
+    return bool(len(out)) and bool(out[0] >= 2) and bool((out == out[0]).all())
 
 
 def _ends(links: sp.csr_array, place: int) -> tuple[int, int]:

@@ -17,8 +17,6 @@ from countless.kernels.graph import join_nodes, move_nodes, sum_clusters
 
 # Minimum gain of a move, as a share of the cut ratio of single nodes: less may be rounding.
 LEAST_GAIN = 1e-10
-# Parts of a cluster that are this many times as dense are tried as separate clusters.
-DENSER = 1.5
 ANYWHERE = np.empty(0, dtype=np.int32)
 NONE = np.empty(0)
 
@@ -244,7 +242,8 @@ def _dense_parts(clusters: Clusters, penalty, unit, random) -> np.ndarray:
     k = clusters.n_clusters
     inside = np.bincount(clusters.labels, clusters.graph.out) - clusters.out[:k]
     density = inside / clusters.weight[:k] ** 2
-    crowding = (DENSER * density)[clusters.labels]
+    # Parts that are half as dense again are tried as separate clusters.
+    crowding = (1.5 * density)[clusters.labels]
     return _climb(clusters.graph, random, unit, crowding=crowding, pen=clusters.labels)[0]
 
 

@@ -13,6 +13,7 @@ component is cut only at its necks that are deeper than that.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -22,34 +23,56 @@ from sklearn.neighbors import NearestNeighbors
 
 from countless._graph.corners import Corner, hull_of
 from countless._graph.moves import Clusters, Graph
-from countless._spectral.necks import DEVIATIONS, LEAST_DEPTH, Necks, merge_pieces
+from countless._spectral.necks import NECK_TEST, Necks, merge_pieces
 
-# The degree distribution ends abruptly: at the least (or largest) degree there are at least this
-# many nodes, as a count and as a share, and at least this share of those at the adjacent degree.
-# Other graphs have thin tails.
-END_NODES, END_SHARE, END_RATIO = 5, 1 / 200, 1 / 4
-# The least share of links to neighbours that are mutual. Graphs of preferential attachment have a
-# least degree too, but hardly any mutual links. In 50 dimensions 0.3 are.
-LEAST_MUTUAL = 0.1
-# Bounds on the clustering coefficient: above that expected from the degrees alone, by this factor;
-# and not above that of points on a line, 3/4, or slightly more at its ends. Cliques have more.
-MORE_THAN_DEGREES, MOST_CLUSTERING = 1.2, 0.8
-# Nodes from which the clustering coefficient is estimated.
-MOST_SAMPLED = 2000
-# Null clouds: candidate dimensions, the number of each kind, and the largest number of nodes,
-# unless that is fewer than NODES_A_NEIGHBOR per neighbour.
-DIMENSIONS = (1, 2, 3, 4, 6, 10, 20)
-N_CLOUDS, CLOUD_NODES, NODES_A_NEIGHBOR = 20, 500, 10
-# Length over width of null clouds: random necks are deeper where the cut is small. With round ones
-# 16 % of structureless clouds in 2 to 10 dimensions are cut (most often bars and cigars six times
-# as long as wide), with these 1 of 360 (round, skewed, heavy-tailed and long ones).
-ELONGATION = 4.0
-# The highest dimension is used whose clouds have the same clustering coefficient, up to this slack,
-# which is the variation between clouds of one dimension. Strips have more than clouds in the plane,
-# and count as lines.
-CLUSTERING_SLACK = 0.02
-# More neighbours make random necks shallower still; clouds have no more than this.
-MOST_NEIGHBORS = 100
+
+@dataclass(frozen=True)
+class Detection:
+    """What is taken for a neighbour graph; ``tests/graph/test_neighbors.py`` has graphs of both."""
+
+    # The degree distribution ends abruptly: at the least (or largest) degree there are at least
+    # this many nodes, as a count and as a share, and at least this share of those at the adjacent
+    # degree. Other graphs have thin tails.
+    end_nodes: int = 5
+    end_share: float = 1 / 200
+    end_ratio: float = 1 / 4
+    # The least share of links to neighbours that are mutual. Graphs of preferential attachment have
+    # a least degree too, but hardly any mutual links. In 50 dimensions 0.3 are.
+    least_mutual: float = 0.1
+    # Bounds on the clustering coefficient: above that expected from the degrees alone, by this
+    # factor; and not above that of points on a line, 3/4, or slightly more at its ends. Cliques
+    # have more.
+    more_than_degrees: float = 1.2
+    most_clustering: float = 0.8
+    # Nodes from which the clustering coefficient is estimated.
+    sampled_nodes: int = 2000
+
+
+@dataclass(frozen=True)
+class CloudGraphs:
+    """Constants of the null reference; ``benchmarks/graph.py`` shows what they are worth."""
+
+    # Candidate dimensions, the number of each kind, and the largest number of nodes, unless that is
+    # fewer than so many per neighbour.
+    dimensions: tuple[int, ...] = (1, 2, 3, 4, 6, 10, 20)
+    n_clouds: int = 20
+    n_nodes: int = 500
+    nodes_a_neighbor: int = 10
+    # Length over width: random necks are deeper where the cut is small. With round clouds 16 % of
+    # structureless clouds in 2 to 10 dimensions are cut (most often bars and cigars six times as
+    # long as wide), with these 1 of 360 (round, skewed, heavy-tailed and long ones).
+    elongation: float = 4.0
+    # The highest dimension is used whose clouds have the same clustering coefficient, up to this
+    # slack, which is the variation between clouds of one dimension. Strips have more than clouds in
+    # the plane, and count as lines.
+    clustering_slack: float = 0.02
+    # More neighbours make random necks shallower still; clouds have no more than this.
+    most_neighbors: int = 100
+
+
+DETECTION = Detection()
+CLOUD_GRAPHS = CloudGraphs()
+KINDS = ("bell", "box")
 
 
 class Neighborhoods(NamedTuple):
@@ -91,7 +114,7 @@ def find_neighborhoods(graph: Graph) -> Neighborhoods | None:
     clustering = mean_clustering(graph)
     mean = degree.mean()
     by_degrees = (np.mean(degree.astype(float) ** 2) - mean) ** 2 / (len(degree) * mean**3)
-    if MORE_THAN_DEGREES * by_degrees <= clustering <= MOST_CLUSTERING:
+    if DETECTION.more_than_degrees * by_degrees <= clustering <= DETECTION.most_clustering:
         return Neighborhoods(graph.n_nodes, n_neighbors, mutual, clustering)
     return None
 
@@ -111,15 +134,18 @@ def _ends(degree: np.ndarray) -> tuple[int, bool] | None:
     """Return the degree at which the distribution ends abruptly, and whether it is the largest."""
     count = np.bincount(degree)
     least, most, mean = int(degree.min()), int(degree.max()), float(degree.mean())
-    enough = max(END_NODES, END_SHARE * len(degree))
+    enough = max(DETECTION.end_nodes, DETECTION.end_share * len(degree))
     beyond_least = count[least + 1] if least < most else 0
     if (
-        count[least] >= max(enough, END_RATIO * beyond_least)
+        count[least] >= max(enough, DETECTION.end_ratio * beyond_least)
         and least > 1
-        and mean <= (2 - LEAST_MUTUAL) * least
+        and mean <= (2 - DETECTION.least_mutual) * least
     ):
         return least, False
-    if count[most] >= max(enough, END_RATIO * count[most - 1]) and mean >= LEAST_MUTUAL * most:
+    if (
+        count[most] >= max(enough, DETECTION.end_ratio * count[most - 1])
+        and mean >= DETECTION.least_mutual * most
+    ):
         return most, True
     return None
 
@@ -130,8 +156,8 @@ def mean_clustering(graph: Graph) -> float:
     nodes = np.flatnonzero(np.diff(graph.indptr) > 1)
     if not len(nodes):
         return 0.0
-    if len(nodes) > MOST_SAMPLED:
-        nodes = np.random.RandomState(0).choice(nodes, MOST_SAMPLED, replace=False)
+    if len(nodes) > DETECTION.sampled_nodes:
+        nodes = np.random.RandomState(0).choice(nodes, DETECTION.sampled_nodes, replace=False)
     some = links[nodes]
     degree = np.diff(some.indptr)
     linked = np.asarray((some @ links).multiply(some).sum(axis=1)).ravel()
@@ -194,16 +220,18 @@ def null_depth(near: Neighborhoods) -> float:
     >>> bool(plane > space)
     True
     """
-    n_neighbors = min(near.n_neighbors, MOST_NEIGHBORS)
-    n_nodes = max(min(near.n_nodes, CLOUD_NODES), NODES_A_NEIGHBOR * n_neighbors)
+    n_neighbors = min(near.n_neighbors, CLOUD_GRAPHS.most_neighbors)
+    n_nodes = max(
+        min(near.n_nodes, CLOUD_GRAPHS.n_nodes), CLOUD_GRAPHS.nodes_a_neighbor * n_neighbors
+    )
     clouds = _clustering_of_clouds(n_nodes, n_neighbors, near.mutual)
     dimension = max(
         (
             d
-            for d, c in zip(DIMENSIONS, clouds, strict=True)
-            if c + CLUSTERING_SLACK >= near.clustering
+            for d, c in zip(CLOUD_GRAPHS.dimensions, clouds, strict=True)
+            if c + CLOUD_GRAPHS.clustering_slack >= near.clustering
         ),
-        default=DIMENSIONS[0],
+        default=CLOUD_GRAPHS.dimensions[0],
     )
     return _null_depth_in(n_nodes, n_neighbors, near.mutual, dimension)
 
@@ -213,7 +241,7 @@ def _clustering_of_clouds(n_nodes: int, n_neighbors: int, mutual: bool) -> np.nd
     """Return the clustering coefficient of null neighbour graphs in each dimension."""
     random = np.random.default_rng(0)
     found = []
-    for dimension in DIMENSIONS:
+    for dimension in CLOUD_GRAPHS.dimensions:
         shape = (n_nodes, dimension)
         graphs = [_cloud_graph(kind, shape, n_neighbors, mutual, random) for kind in KINDS]
         found.append(np.mean([mean_clustering(graph) for graph in graphs]))
@@ -225,15 +253,15 @@ def _null_depth_in(n_nodes: int, n_neighbors: int, mutual: bool, dimension: int)
     """Simulate the null depth, with a fixed seed; cached for graphs of the same construction."""
     random = np.random.default_rng(0)
     shape = (n_nodes, dimension)
-    found = [LEAST_DEPTH]
+    found = [NECK_TEST.least_depth]
     for kind in KINDS:
-        graphs = (_cloud_graph(kind, shape, n_neighbors, mutual, random) for _ in range(N_CLOUDS))
+        graphs = (
+            _cloud_graph(kind, shape, n_neighbors, mutual, random)
+            for _ in range(CLOUD_GRAPHS.n_clouds)
+        )
         depths = [merge_pieces(_presence(graph)).depths.max(initial=0.0) for graph in graphs]
-        found.append(np.mean(depths) + DEVIATIONS * np.std(depths, ddof=1))
+        found.append(np.mean(depths) + NECK_TEST.deviations * np.std(depths, ddof=1))
     return float(max(found))
-
-
-KINDS = ("bell", "box")
 
 
 def _cloud_graph(
@@ -241,7 +269,7 @@ def _cloud_graph(
 ) -> Graph:
     """Return the neighbour graph of a cloud without clusters."""
     cloud = random.standard_normal(shape) if kind == "bell" else random.uniform(size=shape)
-    cloud[:, 0] *= ELONGATION
+    cloud[:, 0] *= CLOUD_GRAPHS.elongation
     search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="kd_tree")
     near = search.fit(cloud).kneighbors_graph()
     links = sp.csr_array(near.minimum(near.T) if mutual else near.maximum(near.T))

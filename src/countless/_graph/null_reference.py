@@ -8,42 +8,53 @@ clusters. It must be wider than such parts are in almost all of the random graph
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from countless._graph.corners import SHARES, Steps, find_corners, steps
+from countless._graph.corners import CUT_SEARCH, Steps, find_corners, steps
 from countless._graph.moves import Graph
 
-# Number of random graphs, and that for a graph of few nodes, whose random graphs vary more.
-N_RANDOM = 24
-N_RANDOM_OF_FEW, FEW_NODES = 96, 100
-# Least number of nodes of a random graph, and its largest number of links, counted both ways.
-RANDOM_NODES = 128
-RANDOM_LINKS = 5_000
-# Robust standard deviations above the median price of random graphs, for each k.
-DEVIATIONS = 2.0
-# Significance level over all k: a plateau must exceed those of all random graphs but this share.
-LUCKY = 1 / 12
-# Self-loops and multiple links are rewired at most this many times.
-RETIES = 30
+
+@dataclass(frozen=True)
+class RandomGraphs:
+    """Constants of the null reference; ``benchmarks/graph.py`` shows what they are worth."""
+
+    # Number of random graphs, and that for a graph of few nodes, whose random graphs vary more.
+    n_graphs: int = 24
+    n_graphs_of_few: int = 96
+    few_nodes: int = 100
+    # Least number of nodes of a random graph, and its largest number of links, counted both ways.
+    n_nodes: int = 128
+    n_links: int = 5_000
+    # Robust standard deviations above the median price of random graphs, for each k.
+    deviations: float = 2.0
+    # Significance level over all k: a plateau must exceed those of all random graphs but this
+    # share.
+    significance: float = 1 / 12
+    # Self-loops and multiple links are rewired at most this many times.
+    rewirings: int = 30
 
 
-class Chance(NamedTuple):
+RANDOM_GRAPHS = RandomGraphs()
+
+
+class NullPrices(NamedTuple):
     """The prices, in shares of the unit, above which random graphs have fewer than k clusters."""
 
     price: np.ndarray  # for k = 2, 3, ...
     share: float  # the nodes of a random graph per node of the graph itself
-    luck: float  # null quantile of the firmness, which a plateau must exceed
+    firmness: float  # its null quantile, which a plateau must exceed
 
     def of(self, n_clusters: np.ndarray) -> np.ndarray:
         """Return the prices at which random graphs have as many clusters, relative to size."""
         at = np.ceil(n_clusters * self.share).astype(np.int64) - 2
         return self.price[np.clip(at, 0, len(self.price) - 1)]
 
-    def firmness(self, found: Steps) -> np.ndarray:
+    def firmness_of(self, found: Steps) -> np.ndarray:
         """Return the width of each step but the first above the null prices, in shares of the unit.
 
         It is multiplied by ``1 - 1 / k``: plateaus of few clusters are wider in any graph.
@@ -53,10 +64,10 @@ class Chance(NamedTuple):
         return (found.high[1:] - firm) * (1 - 1 / k)
 
 
-NO_CHANCE = Chance(np.zeros(1), 1.0, 0.0)
+NO_NULL_PRICES = NullPrices(np.zeros(1), 1.0, 0.0)
 
 
-def random_chance(graph: Graph) -> Chance:
+def null_prices(graph: Graph) -> NullPrices:
     """Partition random graphs with the same degrees, and return the null reference.
 
     The seed is fixed, so that the null reference does not depend on a random state. Some random
@@ -67,32 +78,33 @@ def random_chance(graph: Graph) -> Chance:
     random = np.random.RandomState(0)
     n_random = _n_random(graph)
     n_clusters = np.arange(2, max(3, n_random))
-    n_graphs = N_RANDOM_OF_FEW if graph.n_nodes < FEW_NODES else N_RANDOM
+    is_small = graph.n_nodes < RANDOM_GRAPHS.few_nodes
+    n_graphs = RANDOM_GRAPHS.n_graphs_of_few if is_small else RANDOM_GRAPHS.n_graphs
     shown = [_random_steps(graph, random) for _ in range(n_graphs)]
-    prices = np.full((n_graphs, len(n_clusters)), SHARES[-1])
+    prices = np.full((n_graphs, len(n_clusters)), CUT_SEARCH.lowest_price)
     for row, found in zip(prices, shown, strict=True):
         place = np.searchsorted(found.n_clusters, n_clusters)
         known = place < len(found.high)
         row[known] = found.high[place[known]]
         if len(found.high) > 1:
             row[~known] = found.high[-1]
-    chance = Chance(_beyond(prices), 1.0, 0.0)
-    lucky = [chance.firmness(found).max(initial=0.0) for found in shown]
-    luck = float(np.sort(lucky)[-round(LUCKY * n_graphs)])
-    return Chance(chance.price, n_random / graph.n_nodes, luck)
+    null = NullPrices(_beyond(prices), 1.0, 0.0)
+    widest = [null.firmness_of(found).max(initial=0.0) for found in shown]
+    quantile = float(np.sort(widest)[-round(RANDOM_GRAPHS.significance * n_graphs)])
+    return NullPrices(null.price, n_random / graph.n_nodes, quantile)
 
 
 def _n_random(graph: Graph) -> int:
     """Return the number of nodes of a random graph: more if nodes have fewer links."""
-    enough = max(RANDOM_NODES, RANDOM_LINKS * graph.n_nodes // len(graph.links))
+    enough = max(RANDOM_GRAPHS.n_nodes, RANDOM_GRAPHS.n_links * graph.n_nodes // len(graph.links))
     return min(graph.n_nodes, enough)
 
 
 def _beyond(values: np.ndarray) -> np.ndarray:
-    """Return the median of each column plus `DEVIATIONS` robust standard deviations."""
+    """Return the median of each column plus some robust standard deviations."""
     usual = np.median(values, axis=0)
     # The median absolute deviation, scaled to the standard deviation of a normal distribution.
-    return usual + DEVIATIONS * 1.4826 * np.median(np.abs(values - usual), axis=0)
+    return usual + RANDOM_GRAPHS.deviations * 1.4826 * np.median(np.abs(values - usual), axis=0)
 
 
 def _random_steps(graph: Graph, random: np.random.RandomState) -> Steps:
@@ -112,7 +124,7 @@ def random_graph(graph: Graph, random: np.random.RandomState) -> Graph:
     kept = random.random_sample(len(node)) * degree[node] < n - 1
     order = random.permutation(np.flatnonzero(kept))
     a, b = order[: len(order) // 2], order[len(order) // 2 : len(order) // 2 * 2]
-    for _ in range(RETIES):
+    for _ in range(RANDOM_GRAPHS.rewirings):
         pair = np.minimum(node[a], node[b]) * n + np.maximum(node[a], node[b])
         again = np.ones(len(pair), dtype=bool)
         again[np.unique(pair, return_index=True)[1]] = False

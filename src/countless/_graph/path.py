@@ -14,15 +14,13 @@ from countless._graph.neighbors import (
     find_neighborhoods,
     neck_corners,
 )
-from countless._graph.null_reference import NO_CHANCE, Chance, random_chance
+from countless._graph.null_reference import NO_NULL_PRICES, NullPrices, null_prices
 from countless._labels import number_by_appearance
 from countless._path.path import Calibration, Path, Plateau
 from countless._show import Records
 from countless._spectral.necks import NECK_CALIBRATION
 
 NULLS = ("auto", "degrees", "neighbors")
-# Printed by `benchmarks/path_evidence.py --graphs`.
-GRAPH_CALIBRATION = Calibration(intercept=-0.59, slope=26.01)
 
 
 class GraphPath(Path):
@@ -38,12 +36,13 @@ class GraphPath(Path):
         The cut ratio of single nodes: useful penalties lie between minus this and 0.
     """
 
-    _calibration = GRAPH_CALIBRATION
+    # Printed by `benchmarks/path_evidence.py --graphs`.
+    _calibration = Calibration(intercept=-0.59, slope=26.01)
 
-    def __init__(self, corners: list[Corner], unit: float, chance: Chance, linked: np.ndarray):
+    def __init__(self, corners: list[Corner], unit: float, null: NullPrices, linked: np.ndarray):
         self.unit = unit
         self._corners = corners
-        self._chance = chance
+        self._null = null
         self._linked = linked
         self._n_alone = int(np.count_nonzero(~linked))
         self._steps = steps(corners, unit)
@@ -86,7 +85,7 @@ class GraphPath(Path):
         low, high = self._steps.low[place], self._steps.high[place]
         # Avoid prices at which random graphs have as many clusters: there a longer search might
         # find a lower cut.
-        usual = float(self._chance.of(self._steps.n_clusters[place]))
+        usual = float(self._null.of(self._steps.n_clusters[place]))
         price = ((usual if low < usual < high else low) + high) / 2
         return float(price - 1) * self.unit
 
@@ -94,10 +93,10 @@ class GraphPath(Path):
     def plateaus(self) -> list[Plateau]:
         found = []
         count, low, high = self._steps
-        for place, firm in enumerate(self._chance.firmness(self._steps), start=1):
+        for place, firm in enumerate(self._null.firmness_of(self._steps), start=1):
             width = float(high[place] - low[place])
             start, stop = ((float(end) - 1) * self.unit for end in (low[place], high[place]))
-            score = float(firm - self._chance.luck)
+            score = float(firm - self._null.firmness)
             k = int(count[place]) + self._n_alone
             found.append(Plateau(k, start, stop, width, width - score, score))
         end = float(low[0] - 1) * self.unit
@@ -135,7 +134,7 @@ class NeckPath(GraphPath):
     def __init__(self, graph: Graph, near: Neighborhoods, linked: np.ndarray):
         corners, self._depths, self.necks = neck_corners(graph, near)
         self.neighborhoods = near
-        super().__init__(corners, graph.unit, NO_CHANCE, linked)
+        super().__init__(corners, graph.unit, NO_NULL_PRICES, linked)
 
     @cached_property
     def plateaus(self) -> list[Plateau]:
@@ -180,12 +179,12 @@ def graph_path(
         clusters. 'auto' uses the latter if a nearest-neighbour graph is detected.
     """
     if not graph.n_nodes:
-        return GraphPath([Corner(0, 0.0, np.empty(0, dtype=np.int32))], 1.0, NO_CHANCE, linked)
+        return GraphPath([Corner(0, 0.0, np.empty(0, dtype=np.int32))], 1.0, NO_NULL_PRICES, linked)
     near = None
     if null != "degrees":
         near = find_neighborhoods(graph) if null == "auto" else assume_neighborhoods(graph)
     if near is not None:
         return NeckPath(graph, near, linked)
     corners = find_corners(graph, random)
-    chance = random_chance(graph) if len(corners) > 1 else NO_CHANCE
-    return GraphPath(corners, graph.unit, chance, linked)
+    prices = null_prices(graph) if len(corners) > 1 else NO_NULL_PRICES
+    return GraphPath(corners, graph.unit, prices, linked)

@@ -18,16 +18,13 @@ import scipy.sparse as sp
 
 from countless._path.levels import Points, Resolution
 from countless._path.micro import (
-    FEW_ROWS,
-    PASSES,
-    SEED_DRAWS,
+    CORESET,
     MicroClusters,
     how_many,
     sample_positions,
 )
 from countless._path.null_reference import (
-    NEGLIGIBLE,
-    SEED,
+    CLOUDS,
     NullReference,
     clouds_like,
     null_reference,
@@ -40,14 +37,6 @@ from countless.divergences import get_divergence
 
 KernelClouds = Callable[[float], Iterable[Iterable[Points]]]
 
-# Rows are equal if their squared distance is below this many machine epsilons of the largest
-# squared norm.
-EQUAL_ROUNDINGS = 64
-# Rows of the sample for the null reference.
-SHOWN = 1000
-# Kernels defined for all rows: clouds extend beyond the data, which a callable may not accept.
-ANY_ROWS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine")
-
 
 def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) -> PenaltyPath:
     """Compute the clusters at every penalty in feature space, and choose a plateau.
@@ -55,15 +44,15 @@ def kernel_penalty_path(table: KernelTable, clouds: KernelClouds | None = None) 
     The null reference are clouds mapped by the same kernel if ``clouds`` is given, else clouds with
     the rows' variance in feature space.
     """
-    few = table.n_rows <= FEW_ROWS
-    labels = distinct_rows(table) if few else micro_clusters(table, SEED)
+    few = table.n_rows <= CORESET.few_rows
+    labels = distinct_rows(table) if few else micro_clusters(table, CLOUDS.seed)
     items = KernelClusters(table, Prices(0.0), labels)
     share = items.weight / items.weight.sum()
     mean = coordinates(items.products() / np.outer(items.weight, items.weight), share)
     within = items.cost
     if few or within <= _equal(table) * table.weight.sum():
         within = 0.0
-    shown = sample_positions(table.weight, SHOWN, SEED)
+    shown = sample_positions(table.weight, CLOUDS.sampled_rows, CLOUDS.seed)
     weight = table.weight[shown]
     products = table.kernel[np.ix_(shown, shown)].astype(np.float64)
     sample = coordinates(products, weight / weight.sum())
@@ -89,13 +78,13 @@ def clouds_through(
     Parameters
     ----------
     function : KernelFunction
-        One of `ANY_ROWS`.
+        One that takes any rows.
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     weight : ndarray of shape (n_samples,)
     n_rows : float
         Rows of the data; clouds have as many points, up to a limit.
     """
-    shown = sample_positions(weight, SHOWN, SEED)
+    shown = sample_positions(weight, CLOUDS.sampled_rows, CLOUDS.seed)
     sample = X[shown].toarray() if sp.issparse(X) else X[shown]
     for kind in rows_like(sample.astype(np.float64), weight[shown], n_rows):
         yield (_points(function.between(cloud)) for cloud in kind)
@@ -106,7 +95,7 @@ def _points(kernel: np.ndarray) -> Points:
     n_points = len(kernel)
     points = coordinates(kernel, np.full(n_points, 1 / n_points))
     squares = np.square(points).sum(axis=0)
-    kept = squares > NEGLIGIBLE * squares.max()
+    kept = squares > CLOUDS.least_variance * squares.max()
     within = float(squares[~kept].sum())
     ones = np.ones(n_points)
     return Points(points[:, kept], ones, get_divergence("sqeuclidean"), within)
@@ -169,17 +158,17 @@ def micro_clusters(table: KernelTable, seed: int) -> np.ndarray:
     n_micro = how_many(table.n_rows)
     seeds = sample_positions(table.weight, n_micro // 2, seed)
     labels, distance = around(table, seeds)
-    for draw in range(SEED_DRAWS):
+    for draw in range(CORESET.seed_draws):
         cost = np.where(distance > _equal(table), table.weight * distance, 0.0)
         if not cost.any():
             break
-        more = sample_positions(cost, n_micro // (2 * SEED_DRAWS), draw)
+        more = sample_positions(cost, n_micro // (2 * CORESET.seed_draws), draw)
         label, to_more = around(table, more)
         nearer = to_more < distance
         labels[nearer], distance[nearer] = len(seeds) + label[nearer], to_more[nearer]
         seeds = np.append(seeds, more)
     items = KernelClusters(table, Prices(0.0), labels)
-    for _ in range(PASSES):
+    for _ in range(CORESET.passes):
         if not items.one_pass():
             break
     return items.labels
@@ -199,4 +188,4 @@ def kernel_farthest_first(table: KernelTable, k: int) -> float:
 def _equal(table: KernelTable) -> float:
     """Return the squared distance below which rows are considered equal."""
     eps = float(np.finfo(table.kernel.dtype).eps)
-    return EQUAL_ROUNDINGS * eps * float(np.abs(table.diagonal).max())
+    return 64 * eps * float(np.abs(table.diagonal).max())

@@ -15,6 +15,7 @@ distribution:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +25,19 @@ from countless._path.ward import WardTree
 from countless.divergences import Divergence
 from countless.kernels.levels import assign_points, sum_clusters, weight_near_border
 
-# Passes of k-means at a level; most need fewer.
-MOST_PASSES = 10
-# A row is near a border up to half the distance from the border to its center.
-REACH = 0.25
+
+@dataclass(frozen=True)
+class Refinement:
+    """Constants of levels; ``benchmarks/path_evidence.py`` shows what they are worth."""
+
+    # Passes of k-means at a level; most need fewer.
+    passes: int = 10
+    # A row is near a border up to this share of the squared distance between the centers, that is,
+    # up to half the distance from the border to its center.
+    border_reach: float = 0.25
+
+
+REFINEMENT = Refinement()
 
 
 class Points(NamedTuple):
@@ -96,11 +106,11 @@ def _cost(level: Level) -> float:
 
 
 def _settle(points: Points, labels: np.ndarray) -> Level:
-    """Run k-means until no label changes, or for `MOST_PASSES`."""
+    """Run k-means until no label changes, or for `REFINEMENT.passes`."""
     labels = labels.astype(np.int64)
-    for passes in range(MOST_PASSES + 1):
+    for passes in range(REFINEMENT.passes + 1):
         clusters = _sum_clusters(points, labels)
-        if passes == MOST_PASSES or not assign_points(_compare(points, clusters), labels):
+        if passes == REFINEMENT.passes or not assign_points(_compare(points, clusters), labels):
             break
     weight, total = clusters
     mean, mass, divergence, within = points
@@ -155,7 +165,7 @@ def separation(points: Points, level: Level) -> float:
 
 def separation_of(compared: np.ndarray, weight: np.ndarray, apart: np.ndarray) -> float:
     """Return the same from the divergence of each point from each center, and between centers."""
-    near = weight_near_border(compared, weight, apart, REACH)
+    near = weight_near_border(compared, weight, apart, REFINEMENT.border_reach)
     # A pseudo-count of half a row keeps the logarithm finite.
     return float(-np.log((near + 0.5) / (weight.sum() + 1.0)))
 

@@ -6,6 +6,7 @@ sample, and then all its rows are assigned, so weights and sums are exact.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,24 +16,32 @@ from countless._data.validate import hash_uniform
 from countless._search.assignment import Assignment
 from countless.divergences import Divergence
 
-# Tables of at most this many rows are not summarised: their distinct rows are the items.
-FEW_ROWS = 1000
-# Number of micro-clusters: between FEWEST and MOST, such that rows times micro-clusters is about
-# COMPARISONS.
-FEWEST, MOST, COMPARISONS = 384, 1024, 4e7
-# Largest number of values in the items and in the dense part of the sample: a table with many
-# columns gets fewer items.
-ITEM_VALUES = 2**22
-# Largest number of values of all pairs of items, for divergences whose merge costs are computed
-# pair by pair.
-PAIR_VALUES = 2**27
-# Sampled rows per micro-cluster, and k-means iterations on the sample.
-SAMPLE_RATIO = 8
-PASSES = 6
-# Squared distances below this are attributed to equal rows.
-NOISE = 2.0**-200
-# Rounds in which the second half of the seeds is drawn.
-SEED_DRAWS = 2
+
+@dataclass(frozen=True)
+class Coreset:
+    """Constants of micro-clusters; ``benchmarks/path_evidence.py`` shows what they are worth."""
+
+    # Tables of at most this many rows are not summarised: their distinct rows are the items.
+    few_rows: int = 1000
+    # Least and largest number of micro-clusters; in between, rows times micro-clusters is about
+    # this many comparisons.
+    fewest: int = 384
+    most: int = 1024
+    comparisons: float = 4e7
+    # Largest number of values in the items and in the dense part of the sample: a table with many
+    # columns gets fewer items.
+    item_values: int = 2**22
+    # Largest number of values of all pairs of items, for divergences whose merge costs are computed
+    # pair by pair.
+    pair_values: int = 2**27
+    # Sampled rows per micro-cluster, k-means iterations on the sample, and rounds in which the
+    # second half of the seeds is drawn.
+    sample_ratio: int = 8
+    passes: int = 6
+    seed_draws: int = 2
+
+
+CORESET = Coreset()
 
 
 class MicroClusters(NamedTuple):
@@ -50,15 +59,18 @@ class MicroClusters(NamedTuple):
 
 def most_items(n_features: int, divergence: Divergence) -> int:
     """Return the largest number of items for which the dendrogram is affordable."""
-    affordable = ITEM_VALUES / n_features
+    affordable = CORESET.item_values / n_features
     if not divergence.is_metric:
-        affordable = min(affordable, np.sqrt(PAIR_VALUES / n_features))
-    return int(max(affordable, FEWEST / 3))
+        affordable = min(affordable, np.sqrt(CORESET.pair_values / n_features))
+    return int(max(affordable, CORESET.fewest / 3))
 
 
 def how_many(n_rows: int) -> int:
     """Return the number of micro-clusters for a table."""
-    return int(min(max(COMPARISONS / n_rows, FEWEST), MOST, max(n_rows / 4, FEWEST)))
+    fewest = CORESET.fewest
+    return int(
+        min(max(CORESET.comparisons / n_rows, fewest), CORESET.most, max(n_rows / 4, fewest))
+    )
 
 
 def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> MicroClusters:
@@ -66,7 +78,7 @@ def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> M
 
     Parameters
     ----------
-    rows : Rows
+    rows : Backend
     seed : int
         The sample is a function of the seed and the indices of rows.
     n_micro : int, optional
@@ -88,12 +100,12 @@ def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> M
     """
     frame = rows.fixed_point
     most = most_items(rows.n_features, frame.divergence)
-    if n_micro is None and frame.n_counted <= min(FEW_ROWS, most):
+    if n_micro is None and frame.n_counted <= min(CORESET.few_rows, most):
         sample = rows.pick(sample_places(rows, frame.n_counted, seed, in_order=True))
         centers = _distinct(sample.points())
     else:
         n_micro = n_micro or min(how_many(frame.n_counted), most)
-        sample = rows.pick(sample_places(rows, SAMPLE_RATIO * n_micro, seed))
+        sample = rows.pick(sample_places(rows, CORESET.sample_ratio * n_micro, seed))
         centers = _centers_of_sample(sample, frame.divergence, n_micro, rows.n_threads)
     nearest = assign_to(rows, centers)
     nearest.drop_empty()
@@ -102,7 +114,8 @@ def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> M
     # A tiny cost is the rounding error of a sum of zeros.
     if within <= 1e-12 * abs(frame.total_cost):
         within = 0.0
-    shown = sample.pick(np.arange(min(sample.n_rows, max(ITEM_VALUES // rows.n_features, FEWEST))))
+    n_shown = max(CORESET.item_values // rows.n_features, CORESET.fewest)
+    shown = sample.pick(np.arange(min(sample.n_rows, n_shown)))
     weight, total = frame.to_floats(nearest.summary)
     return MicroClusters(
         nearest.labels,
@@ -174,15 +187,15 @@ def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jo
     with open_rows(sample.values, sample.weight, divergence, n_jobs) as rows:
         first = min(n_micro // 2, rows.n_rows)
         centers = _distinct(rows.points(np.arange(first)))
-        for draw in range(SEED_DRAWS):
+        for draw in range(CORESET.seed_draws):
             cost = sample.weight * _cost(assign_to(rows, centers))
             if not cost.any():
                 break
-            seeds = sample_positions(cost, n_micro // (2 * SEED_DRAWS), draw)
+            seeds = sample_positions(cost, n_micro // (2 * CORESET.seed_draws), draw)
             centers = _distinct(np.vstack([centers, rows.points(seeds)]))
         nearest = assign_to(rows, centers)
         nearest.drop_empty()
-        for _ in range(PASSES - 1):
+        for _ in range(CORESET.passes - 1):
             nearest.lloyd_step(local=True)
             nearest.drop_empty()
         return rows.fixed_point.means(nearest.summary)
@@ -192,7 +205,7 @@ def _cost(nearest: Assignment) -> np.ndarray:
     """Return the cost of each row at its center."""
     frame = nearest.rows.fixed_point
     cost = nearest.rows.get(nearest.state, "upper").astype(np.float64) ** 2
-    noise = np.float64(NOISE)
+    noise = np.float64(2.0**-200)  # less is attributed to equal rows
     if not frame.by_differences:
         noise = 1e-9 * np.abs(frame.linear(nearest.centers).offset[nearest.labels])
     # Rounding errors of a zero distance must not count as a cost.

@@ -17,6 +17,7 @@ The seed is fixed: the number of clusters does not depend on a random state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,20 +36,38 @@ from countless._path.levels import (
 from countless._path.ward import WardTree
 from countless.divergences import Divergence, get_divergence
 
-SEED = 0
-# Points of a cloud, clouds of each kind, and the least average number of points per cluster.
-N_POINTS, N_CLOUDS, POINTS_A_CLUSTER = 400, 12, 10
-MOST_LEVELS = N_POINTS // POINTS_A_CLUSTER
-# Range of the skewness of gamma clouds: from almost normal to exponential.
-SKEWNESS = (0.02, 2.0)
-# Standard deviation added to that of widths: for large k plateaus of clouds are so narrow that any
-# other would be significant, although no user could choose a penalty that precisely.
-NARROW = 0.1
-# A column is discrete if it has fewer distinct values than this share of the distinct rows, so that
-# different rows share values; or if this share of its values are one step apart.
-SHARED, STEPPED = 0.5, 0.8
-# Axes with less than this share of the largest variance are dropped: they do not affect merges.
-NEGLIGIBLE = 1e-3
+
+@dataclass(frozen=True)
+class Clouds:
+    """Constants of the clouds; ``benchmarks/path_evidence.py`` shows what they are worth."""
+
+    seed: int = 0
+    # Points of a cloud, clouds of each kind, and the least average number of points per cluster.
+    n_points: int = 400
+    n_clouds: int = 12
+    points_a_cluster: int = 10
+    # Rows from which their shape is estimated, where the whole sample is too large for that.
+    sampled_rows: int = 1000
+    # Range of the skewness of gamma clouds: from almost normal to exponential.
+    least_skewness: float = 0.02
+    most_skewness: float = 2.0
+    # Standard deviation added to that of widths: for large k plateaus of clouds are so narrow that
+    # any other would be significant, although no user could choose a penalty that precisely.
+    width_deviation: float = 0.1
+    # A column is discrete if it has fewer distinct values than this share of the distinct rows, so
+    # that different rows share values; or if this share of its values are one step apart.
+    shared_values: float = 0.5
+    stepped_values: float = 0.8
+    # Axes with less than this share of the largest variance are dropped: they do not affect merges.
+    least_variance: float = 1e-3
+
+    @property
+    def most_levels(self) -> int:
+        """The largest number of clusters that clouds are partitioned into."""
+        return self.n_points // self.points_a_cluster
+
+
+CLOUDS = Clouds()
 
 
 class NullReference(NamedTuple):
@@ -64,7 +83,7 @@ class NullReference(NamedTuple):
         """
         n_levels = len(figures.width)
         mean, deviation = self._at(n_levels)
-        deviation[:, 0] = np.hypot(deviation[:, 0], NARROW)
+        deviation[:, 0] = np.hypot(deviation[:, 0], CLOUDS.width_deviation)
         scores = ((np.array(figures) - mean) / deviation).min(axis=0)
         unknown = np.arange(n_levels) >= self.mean.shape[-1]
         return Figures(*np.where(unknown, scores[0], scores))
@@ -122,7 +141,9 @@ def _describe(cloud: Points, resolution: Resolution) -> Figures:
     children = linkage(cloud.mean, "ward")[:, :2].astype(np.int64)
     tree = WardTree(children, np.empty(n_points - 1))
     # One level more than is returned: the last width needs the next.
-    levels = refine_levels(cloud, tree, min(max(n_points // POINTS_A_CLUSTER, 2) + 1, n_points))
+    levels = refine_levels(
+        cloud, tree, min(max(n_points // CLOUDS.points_a_cluster, 2) + 1, n_points)
+    )
     cost = np.array([level.cost for level in levels])
     gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
     apart = np.array([separation(cloud, level) for level in levels[1:-1]])
@@ -147,10 +168,10 @@ def clouds_like(
         The mean of all rows, for divergences that are not translation invariant.
     divergence : Divergence
     n_rows : float
-        Rows of the data; clouds have as many points, at most `N_POINTS`.
+        Rows of the data; clouds have as many points, at most `CLOUDS.n_points`.
     """
-    n_points = int(min(n_rows, N_POINTS))
-    generator = np.random.default_rng(SEED)
+    n_points = int(min(n_rows, CLOUDS.n_points))
+    generator = np.random.default_rng(CLOUDS.seed)
     kinds: Iterator[np.ndarray]
     if divergence.is_directional:
         kinds = _directions(sample, weight, n_points, generator)
@@ -173,14 +194,14 @@ def rows_like(sample: np.ndarray, weight: np.ndarray, n_rows: float) -> Iterator
 def _rows_like(
     sample: np.ndarray, weight: np.ndarray, n_rows: float, discrete: dict[int, np.ndarray]
 ) -> Iterator[np.ndarray]:
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(CLOUDS.seed)
     origin = origin_of(sample)  # avoids rounding errors in sums of data far from 0
     sample = sample - origin
     center = weight @ sample / weight.sum()
     axes = principal_axes(sample, weight, center, get_divergence("sqeuclidean"))
     assert axes.direction is not None
     discrete = {column: values - origin[column] for column, values in discrete.items()}
-    for clouds in bells_and_boxes(axes, int(min(n_rows, N_POINTS)), generator):
+    for clouds in bells_and_boxes(axes, int(min(n_rows, CLOUDS.n_points)), generator):
         rows = center + clouds @ axes.direction
         for column, values in discrete.items():
             rows[..., column] = _nearest_values(rows[..., column], values)
@@ -204,11 +225,11 @@ def _any_values(
 
 
 def bells_and_boxes(
-    axes: Axes, n_points: int, generator: np.random.Generator, n_clouds: int = N_CLOUDS
+    axes: Axes, n_points: int, generator: np.random.Generator, n_clouds: int = CLOUDS.n_clouds
 ) -> Iterator[np.ndarray]:
     """Draw gamma and uniform clouds in the coordinates of the principal axes."""
     shape = (n_clouds, n_points, len(axes.variance))
-    form = 4 / np.clip(np.abs(axes.skewness), *SKEWNESS) ** 2
+    form = 4 / np.clip(np.abs(axes.skewness), CLOUDS.least_skewness, CLOUDS.most_skewness) ** 2
     sign = np.where(axes.skewness < 0, -1.0, 1.0)
     spread = np.sqrt(axes.variance)
     yield sign * (generator.standard_gamma(form, shape) - form) / np.sqrt(form) * spread
@@ -221,7 +242,7 @@ def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:
     rows = np.unique(sample, axis=0)
     for column, cells in enumerate(rows.T):
         values = np.unique(cells)
-        if len(values) < SHARED * len(rows) or _is_stepped(values):
+        if len(values) < CLOUDS.shared_values * len(rows) or _is_stepped(values):
             found[column] = values
     return found
 
@@ -229,7 +250,7 @@ def _discrete_columns(sample: np.ndarray) -> dict[int, np.ndarray]:
 def _is_stepped(values: np.ndarray) -> bool:
     """Return whether there are at least three values and most are equally spaced."""
     steps = np.diff(values)
-    return len(steps) > 1 and bool(np.mean(steps < 1.5 * steps.min()) >= STEPPED)
+    return len(steps) > 1 and bool(np.mean(steps < 1.5 * steps.min()) >= CLOUDS.stepped_values)
 
 
 def _nearest_values(cells: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -244,7 +265,7 @@ def _directions(sample, weight, n_points, generator):
     share = weight / weight.sum()
     mean = share @ sample
     _, spread, axes = np.linalg.svd(np.sqrt(share)[:, None] * (sample - mean), full_matrices=False)
-    shape = (N_CLOUDS, n_points, len(spread))
+    shape = (CLOUDS.n_clouds, n_points, len(spread))
     yield _unit(generator.normal(size=shape) @ axes)
     yield _unit(mean + (generator.normal(size=shape) * spread) @ axes)
 
@@ -289,12 +310,12 @@ def principal_axes(
     root = np.sqrt(share)[:, None]
     if spread.shape[1] <= len(spread):
         variance, axis = np.linalg.eigh((root * spread).T @ (root * spread))
-        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        kept = np.flatnonzero(variance > CLOUDS.least_variance * variance[-1])[::-1]
         variance, direction = variance[kept], axis[:, kept].T
         scores = spread @ direction.T
     else:
         variance, axis = np.linalg.eigh((root * spread) @ (root * spread).T)
-        kept = np.flatnonzero(variance > NEGLIGIBLE * variance[-1])[::-1]
+        kept = np.flatnonzero(variance > CLOUDS.least_variance * variance[-1])[::-1]
         variance, axis = variance[kept], axis[:, kept]
         direction = (axis / np.sqrt(variance)).T @ (root * spread)
         scores = axis * np.sqrt(variance) / root

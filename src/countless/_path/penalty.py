@@ -11,6 +11,7 @@ three statistics are standardised by a null reference, data of the same kind wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,9 +20,9 @@ import numpy as np
 from countless._data import Backend
 from countless._data.open import open_table
 from countless._labels import look_up, number_by_appearance
+from countless._path.evidence import NO_STATISTICS, WEIGHTS, PlateauStatistics
 from countless._path.farthest import farthest_first_penalty
 from countless._path.levels import (
-    Figures,
     Level,
     Points,
     Resolution,
@@ -32,8 +33,7 @@ from countless._path.levels import (
 )
 from countless._path.micro import MicroClusters, micro_clusters
 from countless._path.null_reference import (
-    MOST_LEVELS,
-    SEED,
+    CLOUDS,
     NullReference,
     clouds_like,
     null_reference,
@@ -44,43 +44,29 @@ from countless._show import Records
 from countless._threads import one_library_thread
 from countless.divergences import Divergence, get_divergence
 
-# All k up to this are refined and scored; the largest k of the null reference are left out, since
-# their widths need neighbouring k. Above: the largest number of plateaus that are refined, their
-# least width, and the neighbouring k on either side that a width needs.
-MOST_JUDGED = MOST_LEVELS * 4 // 5
-WIDEST, NOTABLE, NEIGHBOURS = 3, 0.5, 2
-# Rows of the sample from which separation is computed.
-SHOWN = 4096
-# Candidate k have at least this many rows and micro-clusters per cluster on average.
-ROWS_A_CLUSTER, ITEMS_A_CLUSTER = 10, 3
+
+@dataclass(frozen=True)
+class Candidates:
+    """Which k are refined and scored; ``benchmarks/path_evidence.py`` shows what that is worth."""
+
+    # All k up to this; the largest k of the null reference are left out, since their widths need
+    # neighbouring k.
+    all_up_to: int = CLOUDS.most_levels * 4 // 5
+    # Above: the largest number of plateaus, their least width, and the neighbouring k on either
+    # side that a width needs.
+    most_above: int = 3
+    least_width: float = 0.5
+    neighbors: int = 2
+    # Rows of the sample from which separation is computed.
+    sampled_rows: int = 4096
+    # Candidate k have at least this many rows and micro-clusters per cluster on average.
+    rows_a_cluster: int = 10
+    items_a_cluster: int = 3
+
+
+CANDIDATES = Candidates()
 
 __all__ = ["PenaltyPath", "Plateau", "farthest_first_penalty", "penalty_path"]
-
-
-class Weights(NamedTuple):
-    """Weights of the standard scores in the evidence; chosen by benchmarks/path_evidence.py.
-
-    Scores are transformed by the inverse hyperbolic sine, which is linear near 0 and logarithmic
-    beyond, so that no single score dominates.
-    """
-
-    constant: float
-    width: float
-    separation: float
-    least: float  # the lowest of the three scores
-
-    def evidence(self, scores: Figures) -> np.ndarray:
-        """Return the evidence for k = 2, 3, ...; that of one cluster is 0."""
-        return np.array(self) @ measure(scores)
-
-
-def measure(scores: Figures) -> np.ndarray:
-    """Return the features that the weights apply to, for k = 2, 3, ...: shape (4, n_levels)."""
-    width, _, separation = grown = np.arcsinh(np.array(scores))
-    return np.array([np.ones(len(width)), width, separation, grown.min(axis=0)])
-
-
-WEIGHTS = Weights(constant=-4.93, width=0.28, separation=1.45, least=1.70)
 
 
 class Costs(NamedTuple):
@@ -103,23 +89,7 @@ class Fitted(NamedTuple):
     labels: Any
 
 
-class Judged(NamedTuple):
-    """The evidence for k = 2, 3, ... clusters, and the statistics it is computed from."""
-
-    width: np.ndarray  # of the plateau; 0 for a k that no penalty gives or that was not refined
-    null_width: np.ndarray  # the mean width in the null reference
-    scores: Figures  # standard scores of the statistics under the null reference
-    evidence: np.ndarray  # that of one cluster is 0
-
-    def __repr__(self) -> str:
-        return f"Judged(k = 2 to {len(self.evidence) + 1})" if len(self.evidence) else "Judged()"
-
-
-NOTHING = np.empty(0)
-NOTHING_JUDGED = Judged(NOTHING, NOTHING, Figures(NOTHING, NOTHING, NOTHING), NOTHING)
-
-
-class Merges(NamedTuple):
+class ItemMerges(NamedTuple):
     """A path as its micro-clusters and the merges of them, from which any number follows.
 
     At a refined number of clusters the labels are those of k-means on the micro-clusters; at
@@ -143,7 +113,7 @@ class PenaltyPath(Path):
         null reference. Candidate numbers of clusters are at most a tenth of the number of rows. The
         penalty is on the scale of the whole objective: a refined fit compares it with the cost of a
         merge. It is much larger than the distance of a single row.
-    judged : Judged
+    statistics : PlateauStatistics
         The statistics behind the plateaus' scores: for k = 2, 3, ... the width, the mean width in
         the null reference, the standard scores of width, compactness and separation, and the
         evidence.
@@ -156,7 +126,7 @@ class PenaltyPath(Path):
         labels: np.ndarray,
         tree: WardTree,
         costs: Costs,
-        judged: Judged,
+        statistics: PlateauStatistics,
         levels: Mapping[int, Level],
         centers: np.ndarray | None = None,
     ):
@@ -166,7 +136,7 @@ class PenaltyPath(Path):
         self._cost = costs.cost[::-1]  # of the rows after 0, 1, ... merges
         self._height = costs.gain[::-1]
         self._ends = np.concatenate([[0.0], self._height, [np.inf]])
-        self.judged = judged
+        self.statistics = statistics
         self._levels = levels
         self._costs = costs
         self._fitted: Fitted | None = None
@@ -226,7 +196,7 @@ class PenaltyPath(Path):
 
     @cached_property
     def plateaus(self) -> list[Plateau]:
-        width, null_width, _, evidence = self.judged
+        width, null_width, _, evidence = self.statistics
         found = [
             Plateau(k, *self._interval(k), *map(float, one))
             for k, one in enumerate(zip(width, null_width, evidence, strict=True), start=2)
@@ -249,7 +219,7 @@ class PenaltyPath(Path):
             return self._fitted.penalty
         return self.penalty_for(self.n_clusters)
 
-    def merges(self) -> Merges:
+    def merges(self) -> ItemMerges:
         """Return the micro-clusters and their merges."""
         refined = {
             k: number_by_appearance(level.labels)[1]
@@ -257,7 +227,7 @@ class PenaltyPath(Path):
             if len(level.weight) == k
         }
         tree = self._tree
-        return Merges(self._labels, tree.children, tree.height, refined, self._centers)
+        return ItemMerges(self._labels, tree.children, tree.height, refined, self._centers)
 
     def interval(self, n_clusters: int) -> tuple[float, float] | None:
         """Return the lowest penalty that gives this number, and the lowest that gives fewer.
@@ -278,7 +248,12 @@ class PenaltyPath(Path):
         cost[fitted.n_clusters - 1] = min(cost[fitted.n_clusters - 1], fitted.cost)
         gain = np.maximum(convex_gains(cost[:-1] - cost[1:]), 0.0)
         path = PenaltyPath(
-            self._labels, self._tree, Costs(cost, gain), self.judged, self._levels, self._centers
+            self._labels,
+            self._tree,
+            Costs(cost, gain),
+            self.statistics,
+            self._levels,
+            self._centers,
         )
         path._fitted = fitted
         return path
@@ -342,7 +317,7 @@ def penalty_path(
 def path_of(rows: Backend) -> PenaltyPath:
     """Compute the path of an open table."""
     divergence = rows.fixed_point.divergence
-    items = micro_clusters(rows, seed=SEED)
+    items = micro_clusters(rows, seed=CLOUDS.seed)
     center = items.origin + items.total.sum(axis=0) / items.weight.sum()
 
     def reference(n_rows: float, resolution: Resolution) -> NullReference:
@@ -350,7 +325,11 @@ def path_of(rows: Backend) -> PenaltyPath:
         return null_reference(clouds, resolution)
 
     # Separation is computed from single rows: means of many rows lie farther from the borders.
-    shown = Points(items.sample[:SHOWN], items.sample_weight[:SHOWN], divergence)
+    shown = Points(
+        items.sample[: CANDIDATES.sampled_rows],
+        items.sample_weight[: CANDIDATES.sampled_rows],
+        divergence,
+    )
     return path_of_items(items, divergence, reference, shown)
 
 
@@ -366,8 +345,8 @@ def path_of_items(
     """
     tree = ward_tree(items.weight, items.total, divergence)
     if tree.n_items == 1:
-        costs = Costs(np.array([items.within]), NOTHING)
-        return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, {}, items.centers)
+        costs = Costs(np.array([items.within]), np.empty(0))
+        return PenaltyPath(items.labels, tree, costs, NO_STATISTICS, {}, items.centers)
     mean = items.total / items.weight[:, None]
     points = Points(mean, items.weight, divergence, items.within)
     n_rows = float(max(items.weight.sum(), tree.n_items))
@@ -378,14 +357,14 @@ def path_of_items(
     resolution = Resolution(items.weight.max() / n_rows * step / 64, step / 48)
     # With few distinct rows, as many clusters as those always stand out, but also in the null
     # reference.
-    few_values = repeated and tree.n_items <= MOST_LEVELS
-    most = tree.n_items if few_values else tree.n_items // ITEMS_A_CLUSTER
-    last = int(min(max(n_rows // ROWS_A_CLUSTER, 2), most))
+    few_values = repeated and tree.n_items <= CLOUDS.most_levels
+    most = tree.n_items if few_values else tree.n_items // CANDIDATES.items_a_cluster
+    last = int(min(max(n_rows // CANDIDATES.rows_a_cluster, 2), most))
     with one_library_thread():
         levels = _refine(points, tree, last)
         costs = _costs(points, tree, levels)
         if last < 2 or not costs.gain.any():
-            return PenaltyPath(items.labels, tree, costs, NOTHING_JUDGED, levels, items.centers)
+            return PenaltyPath(items.labels, tree, costs, NO_STATISTICS, levels, items.centers)
         apart = np.full(last - 1, np.nan)
         for k in range(2, last + 1):
             if k in levels:
@@ -395,23 +374,25 @@ def path_of_items(
         null = reference(n_rows, resolution)
     scores = null.standard_scores(figures)
     width = np.where(np.isnan(apart), 0.0, figures.width)
-    judged = Judged(width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores))
-    return PenaltyPath(items.labels, tree, costs, judged, levels, items.centers)
+    statistics = PlateauStatistics(
+        width, null.mean_widths(last - 1), scores, WEIGHTS.evidence(scores)
+    )
+    return PenaltyPath(items.labels, tree, costs, statistics, levels, items.centers)
 
 
 def _refine(points: Points, tree: WardTree, last: int) -> dict[int, Level]:
     """Refine all small k by k-means, and the widest plateaus among the larger ones."""
     m = tree.n_items
-    highest = min(MOST_JUDGED + 1, last + 1, m)
+    highest = min(CANDIDATES.all_up_to + 1, last + 1, m)
     levels = dict(enumerate(refine_levels(points, tree, highest), start=1))
     if last > highest:
         gain = _costs(points, tree, levels).gain_of(last)
         k = np.arange(2, last + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             width = np.log(gain[:-1] / gain[1:])
-        notable = k[(k > highest) & (width > NOTABLE)]
-        for widest in sorted(notable, key=lambda k: -width[k - 2])[:WIDEST]:
-            window = (min(widest + NEIGHBOURS, m), widest - NEIGHBOURS)
+        notable = k[(k > highest) & (width > CANDIDATES.least_width)]
+        for widest in sorted(notable, key=lambda k: -width[k - 2])[: CANDIDATES.most_above]:
+            window = (min(widest + CANDIDATES.neighbors, m), widest - CANDIDATES.neighbors)
             levels |= dict(enumerate(refine_levels(points, tree, *window), start=window[1]))
     return levels
 

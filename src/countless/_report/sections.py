@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 from countless._mcmc.crosscat.posterior import CrossCatPosterior
 from countless._mcmc.posterior import Posterior
-from countless._path.penalty import Merges, PenaltyPath
+from countless._path.penalty import ItemMerges, PenaltyPath
 from countless._tree.gap import TreeCut
 from countless.edited_clustering import EditedClustering
 
@@ -51,7 +51,7 @@ def path_section(path: Any, model: Any) -> dict[str, Any] | None:
     }
 
 
-def tree_section(model: Any, path: Any, merges: Merges | None) -> dict[str, Any] | None:
+def tree_section(model: Any, path: Any, merges: ItemMerges | None) -> dict[str, Any] | None:
     """Return the merges of micro-clusters."""
     if merges is None or isinstance(model, EditedClustering):
         return None

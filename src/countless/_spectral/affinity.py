@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,22 @@ from countless._search.kernel.matrix import (
 from countless._threads import count_threads
 
 NEIGHBORS = "nearest_neighbors"
-# In more columns than this, k-d trees are seldom faster than brute force.
-TREE_COLUMNS = 10
-# In more columns, up to this many rows neighbours are exact, by brute force; above, each row is
-# compared with those of the CELLS_AROUND nearest cells of about ROWS_A_CELL rows.
-MOST_COMPARED = 20_000
-ROWS_A_CELL, CELLS_AROUND = 300, 32
+
+
+@dataclass(frozen=True)
+class NeighborSearch:
+    """How neighbours are sought; ``benchmarks/spectral.py`` has the time of either way."""
+
+    # In more columns than this, k-d trees are seldom faster than brute force.
+    tree_columns: int = 10
+    # In more columns, up to this many rows neighbours are exact, by brute force.
+    exact_rows: int = 20_000
+    # Above, each row is compared with those of so many nearest cells of about so many rows.
+    cells_around: int = 32
+    rows_a_cell: int = 300
+
+
+NEIGHBOR_SEARCH = NeighborSearch()
 
 
 class Affinity:
@@ -77,9 +88,13 @@ class Affinity:
         """Return the k-nearest-neighbour graph of new rows, or of the rows among themselves."""
         count = min(self._n_neighbors, rows.shape[0] - 1)
         dense = not (sp.issparse(rows) or sp.issparse(new))
-        if dense and rows.shape[1] > TREE_COLUMNS and rows.shape[0] > MOST_COMPARED:
+        if (
+            dense
+            and rows.shape[1] > NEIGHBOR_SEARCH.tree_columns
+            and rows.shape[0] > NEIGHBOR_SEARCH.exact_rows
+        ):
             return _linked_by_cells(rows, new, count, self._n_jobs)
-        if not dense or rows.shape[1] > TREE_COLUMNS:
+        if not dense or rows.shape[1] > NEIGHBOR_SEARCH.tree_columns:
             search = NearestNeighbors(n_neighbors=count, algorithm="brute", n_jobs=self._n_jobs)
             return search.fit(rows).kneighbors_graph(new)
         return _linked_by_tree(rows, new, count, count_threads(self._n_jobs))
@@ -112,12 +127,12 @@ def _linked_by_cells(
     Cells are the Voronoi cells of rows drawn with a fixed seed. Few neighbours are missed.
     """
     n = len(rows)
-    drawn = np.random.RandomState(0).choice(n, n // ROWS_A_CELL, replace=False)
+    drawn = np.random.RandomState(0).choice(n, n // NEIGHBOR_SEARCH.rows_a_cell, replace=False)
     centers = rows[np.sort(drawn)]
     cell = pairwise_distances_argmin(rows, centers)
     size = np.bincount(cell, minlength=len(centers))
     members = np.split(np.argsort(cell, kind="stable"), np.cumsum(size)[:-1])
-    n_around = min(CELLS_AROUND, len(centers))
+    n_around = min(NEIGHBOR_SEARCH.cells_around, len(centers))
     around = _nearest(centers, centers, n_around, n_jobs)
     asking, asked = (cell, rows) if new is None else (pairwise_distances_argmin(new, centers), new)
     wanted = count + (new is None)
@@ -160,9 +175,9 @@ def _check_matrix(matrix: Any, n_jobs: int | None) -> Any:
         raise ValueError(
             f"a precomputed kernel must be square; got {n_rows} rows and {n_columns} columns"
         )
-    gap = abs(matrix - matrix.T).tocoo()
-    if gap.nnz and gap.data.max() > ASYMMETRY * abs(matrix).max():
-        row, column = sorted(int(at[gap.data.argmax()]) for at in gap.coords)
+    difference = abs(matrix - matrix.T).tocoo()
+    if difference.nnz and difference.data.max() > ASYMMETRY * abs(matrix).max():
+        row, column = sorted(int(at[difference.data.argmax()]) for at in difference.coords)
         raise ValueError(
             f"a precomputed kernel must be symmetric; row {row}, column {column} has "
             f"{matrix[row, column]:g} and row {column}, column {row} has {matrix[column, row]:g}"

@@ -12,6 +12,7 @@ Ritz value is too small by more than a share e of the spectrum's width with prob
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,27 +23,38 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from countless._spectral.slices import Slicer, count_above, dense
 
-# Up to this many rows a dense LAPACK solver is used.
-SMALL = 512
-# Pairs sought in the first search above a threshold; later searches double the number.
-FIRST_PAIRS = 8
-# Extra pairs beyond the requested number, among which the largest eigengap is used as a threshold.
-SPARE_PAIRS = 2
-# If more than this multiple of the requested number is above that threshold, it splits a multiple
-# eigenvalue and is not used.
-MOST_TIMES = 8
-# Power iterations that bring approximate vectors closer to the leading eigenvectors.
-SMOOTHING = 2
-# Size of the Lanczos basis for k pairs: max(LEAST_BASIS, min(4 k, 2 k + MORE_BASIS)).
-LEAST_BASIS, MORE_BASIS = 12, 20
-# Relative residual at which Lanczos stops.
-TOLERANCE = 1e-6
-# A vector shorter than this is attributed to rounding.
-ROUNDING = 1e-9
-# Accepted probability of missing a pair, and the largest number of Lanczos steps of the check.
-CHANCE, MOST_STEPS = 1e-6, 1000
-# If these steps do not suffice, up to this many rows are factored densely.
-MOST_DENSE = 6000
+
+@dataclass(frozen=True)
+class EigenSearch:
+    """Constants of the search for eigenpairs; ``benchmarks/spectral.py`` has its time."""
+
+    # Up to this many rows a dense LAPACK solver is used.
+    dense_rows: int = 512
+    # Pairs sought in the first search above a threshold; later searches double the number.
+    first_pairs: int = 8
+    # Extra pairs beyond the requested number, among which the largest eigengap is used as a
+    # threshold.
+    spare_pairs: int = 2
+    # If more than this multiple of the requested number is above that threshold, it splits a
+    # multiple eigenvalue and is not used.
+    most_times: int = 8
+    # Power iterations that bring approximate vectors closer to the leading eigenvectors.
+    power_iterations: int = 2
+    # Size of the Lanczos basis for k pairs: max(least_basis, min(4 k, 2 k + more_basis)).
+    least_basis: int = 12
+    more_basis: int = 20
+    # Relative residual at which Lanczos stops.
+    tolerance: float = 1e-6
+    # A vector shorter than this is attributed to rounding.
+    rounding: float = 1e-9
+    # Accepted probability of missing a pair, and the largest number of Lanczos steps of the check.
+    missing_probability: float = 1e-6
+    most_steps: int = 1000
+    # If these steps do not suffice, up to this many rows are factored densely.
+    factored_rows: int = 6000
+
+
+EIGEN_SEARCH = EigenSearch()
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -95,9 +107,9 @@ class LeadingPairs:
         if len(self.values) >= min(count, self.n):
             return
         if near is not None and self._slicer is not None:
-            vectors = near(count + SPARE_PAIRS)
+            vectors = near(count + EIGEN_SEARCH.spare_pairs)
             if vectors.shape[1] > count:
-                self._complete(*self._place_below(count, vectors), MOST_TIMES * count)
+                self._complete(*self._place_below(count, vectors), EIGEN_SEARCH.most_times * count)
         if len(self.values) < min(count, self.n):
             self._search(min(count, self.n) - len(self.values))
 
@@ -113,22 +125,22 @@ class LeadingPairs:
             self._keep(self.values > threshold)
             return 0.0
         while len(self.values) < self.n and not (self.values <= threshold).any():
-            self._search(max(FIRST_PAIRS, len(self.values)))
+            self._search(max(EIGEN_SEARCH.first_pairs, len(self.values)))
         self._keep(self.values > threshold)
         while True:
             found = len(self.values)
-            missing, chance = self._check(threshold)
+            missing, probability = self._check(threshold)
             if not missing:
-                return chance
+                return probability
             self._search(missing)
             self._keep(self.values > threshold)
             if len(self.values) == found:  # it equals the threshold up to rounding
-                return chance
+                return probability
 
     @cached_property
     def _slicer(self) -> Slicer | None:
         """The spectrum slicer, if factorization is cheap."""
-        if self.n <= SMALL or not sp.issparse(self.matrix):
+        if self.n <= EIGEN_SEARCH.dense_rows or not sp.issparse(self.matrix):
             return None
         slicer = Slicer(self.matrix)
         return slicer if slicer.is_cheap else None
@@ -161,7 +173,7 @@ class LeadingPairs:
         Ritz values in any subspace are lower bounds on the eigenvalues, one by one (Cauchy's
         interlacing theorem). The threshold is in the largest gap after the first ``count``.
         """
-        for _ in range(SMOOTHING):
+        for _ in range(EIGEN_SEARCH.power_iterations):
             vectors = self.matrix @ vectors
         frame = qr(vectors, mode="economic", check_finite=False)[0]
         values = eigvalsh(frame.T @ (self.matrix @ frame))[::-1]
@@ -180,16 +192,25 @@ class LeadingPairs:
         and ``start`` is a vector with components in all of them.
         """
         n, have = self.n, len(self.values)
-        if n <= SMALL or have + count > n // 3:
-            last = 0 if n <= SMALL else max(0, n - have - count)
+        if n <= EIGEN_SEARCH.dense_rows or have + count > n // 3:
+            last = 0 if n <= EIGEN_SEARCH.dense_rows else max(0, n - have - count)
             values, vectors = eigh(dense(self.matrix), subset_by_index=(last, n - 1))
             self.values, self.vectors = values[::-1], vectors[:, ::-1]
             return
         drawn = self._random.standard_normal(n)
-        start = self._without_found(drawn if start is None else start + ROUNDING * drawn)
-        basis = max(LEAST_BASIS, min(4 * count, 2 * count + MORE_BASIS, n))
+        start = self._without_found(
+            drawn if start is None else start + EIGEN_SEARCH.rounding * drawn
+        )
+        basis = max(
+            EIGEN_SEARCH.least_basis, min(4 * count, 2 * count + EIGEN_SEARCH.more_basis, n)
+        )
         _, found = eigsh(
-            self._operator(solve), count, which="LA", v0=start, tol=TOLERANCE, ncv=basis
+            self._operator(solve),
+            count,
+            which="LA",
+            v0=start,
+            tol=EIGEN_SEARCH.tolerance,
+            ncv=basis,
         )
         found = self._without_found(found)
         # Rayleigh-Ritz: the best pairs in the subspace found, for any operator.
@@ -226,12 +247,16 @@ class LeadingPairs:
     def _check(self, threshold: float) -> tuple[int, float]:
         """Return how many pairs are missing, and a bound on the probability of more."""
         found = len(self.values)
-        if self.n <= SMALL or found == self.n:
+        if self.n <= EIGEN_SEARCH.dense_rows or found == self.n:
             return 0, 0.0
-        missing, chance = self._look_again(threshold)
-        if chance > CHANCE and not missing and self.n <= MOST_DENSE:
+        missing, probability = self._look_again(threshold)
+        if (
+            probability > EIGEN_SEARCH.missing_probability
+            and not missing
+            and self.n <= EIGEN_SEARCH.factored_rows
+        ):
             return max(count_above(self.matrix, threshold) - found, 0), 0.0
-        return missing, chance
+        return missing, probability
 
     def _look_again(self, threshold: float) -> tuple[int, float]:
         """Run Lanczos on the deflated matrix until an eigenvalue above is found or improbable."""
@@ -239,30 +264,35 @@ class LeadingPairs:
         vector = self._random.standard_normal(self.n)
         vector /= np.linalg.norm(vector)
         before, diagonal, beside = np.zeros(self.n), [], [0.0]
-        chance, most = 1.0, min(MOST_STEPS, self.n)
+        probability, most = 1.0, min(EIGEN_SEARCH.most_steps, self.n)
         for step in range(1, most + 1):
             after = apply(vector) - beside[-1] * before
             diagonal.append(float(vector @ after))
             after -= diagonal[-1] * vector
             beside.append(float(np.linalg.norm(after)))
-            if step % 16 == 0 or step == most or beside[-1] < ROUNDING:
+            if step % 16 == 0 or step == most or beside[-1] < EIGEN_SEARCH.rounding:
                 ends = eigvalsh_tridiagonal(diagonal, beside[1:-1])[[0, -1]]
                 if ends[1] > threshold:
                     return 1, 1.0
-                chance = _chance(self.n, step, threshold, *ends)
-                if chance <= CHANCE or beside[-1] < ROUNDING:
+                probability = _miss_probability(self.n, step, threshold, *ends)
+                if (
+                    probability <= EIGEN_SEARCH.missing_probability
+                    or beside[-1] < EIGEN_SEARCH.rounding
+                ):
                     break
             before, vector = vector, after / beside[-1]
-        return 0, chance
+        return 0, probability
 
 
-def _chance(n: int, steps: int, threshold: float, smallest: float, largest: float) -> float:
+def _miss_probability(
+    n: int, steps: int, threshold: float, smallest: float, largest: float
+) -> float:
     """Bound the probability that an eigenvalue is above the threshold, given extreme Ritz values.
 
     Unless either end is off by more than a share e of the spectrum's width, the width is at most
     ``(largest - smallest) / (1 - 2 e)``, and the largest eigenvalue exceeds its Ritz value by at
     most e times that.
     """
-    room = (threshold - largest) / max(largest - smallest, np.finfo(float).tiny)
-    share = room / (1 + 2 * room) if np.isfinite(room) else 0.5
+    margin = (threshold - largest) / max(largest - smallest, np.finfo(float).tiny)
+    share = margin / (1 + 2 * margin) if np.isfinite(margin) else 0.5
     return float(min(1.0, 2 * 1.648 * np.sqrt(n) * np.exp(-(2 * steps - 1) * np.sqrt(share))))

@@ -19,8 +19,6 @@ from countless._search.dp_means import default_tol, dp_means
 from countless.divergences import get_divergence
 
 ASSIGN = ("k-means", "dp-means")
-# Merging two perfect clusters costs 1; the penalty of a cluster is half of that.
-ROW_PENALTY = 0.5
 
 
 class RowClustering(NamedTuple):
@@ -74,7 +72,7 @@ def cluster_rows(
     with open_rows(rows, weight, get_divergence("sqeuclidean"), n_jobs) as table:
         found = dp_means(
             table,
-            ROW_PENALTY,
+            0.5,  # the penalty; merging two perfect clusters costs 1
             start=number_by_appearance(pairwise_distances_argmin(rows, starts))[1],
             tol=default_tol(n),
             max_iter=max_iter,

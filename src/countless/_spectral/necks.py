@@ -15,6 +15,8 @@ to curves or surfaces, also points on a line. Above a few hundred rows these dep
 from __future__ import annotations
 
 import heapq
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,28 +30,40 @@ from countless._path.path import Calibration
 from countless.divergences import get_divergence
 from countless.kernels.necks import neck_depth
 
-# Average rows per piece, and the least and largest number of pieces.
-ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES = 30, 4, 200
-# Rows per group of the coarse graph that pieces are made of; above MOST_NODES rows groups are the
-# nodes.
-ROWS_A_GROUP, MOST_NODES = 10, 4000
-# The screened potential extends about ``1 / sqrt(screening)`` = 10 links beyond a border.
-SCREENING, MAX_STEPS = 1e-2, 400
-# Least number of nodes on either side of a neck.
-LEAST_NODES = 5
-# Null samples of each kind, and their largest number of rows.
-N_CLOUDS, CLOUD_ROWS = 10, 500
-# A neck must exceed the mean null depth by this many standard deviations. With two draws of the 92
-# structureless clouds of the default-answer benchmark, 1 in 92 had such a neck each time.
-DEVIATIONS = 3.0
-# A neck reduces the cut by at least a quarter: in many dimensions null samples have hardly any.
-LEAST_DEPTH = float(np.log(4 / 3))
-# Below half of that the order of merges does not matter.
-SHALLOW = LEAST_DEPTH / 2
-# Up to this intrinsic dimension rows may lie along curves.
-CURVE_DIMENSION = 2.5
-# Rows from which the principal axes are estimated.
-MOST_SAMPLED = 2000
+
+@dataclass(frozen=True)
+class NeckTest:
+    """Constants of necks; ``benchmarks/default_answer.py`` shows what they are worth."""
+
+    # Average rows per piece, and the least and largest number of pieces.
+    rows_a_piece: int = 30
+    fewest_pieces: int = 4
+    most_pieces: int = 200
+    # Rows per group of the coarse graph that pieces are made of; above so many rows groups are the
+    # nodes.
+    rows_a_group: int = 10
+    most_nodes: int = 4000
+    # The screened potential extends about ``1 / sqrt(screening)`` = 10 links beyond a border.
+    screening: float = 1e-2
+    most_steps: int = 400
+    # Least number of nodes on either side of a neck.
+    least_nodes: int = 5
+    # Null samples of each kind, and their largest number of rows.
+    n_clouds: int = 10
+    cloud_rows: int = 500
+    # A neck must exceed the mean null depth by this many standard deviations. With two draws of the
+    # 92 structureless clouds of the default-answer benchmark, 1 in 92 had such a neck each time.
+    deviations: float = 3.0
+    # A neck reduces the cut by at least a quarter: in many dimensions null samples have hardly any.
+    # Below half of that the order of merges does not matter.
+    least_depth: float = math.log(4 / 3)
+    # Up to this intrinsic dimension rows may lie along curves.
+    curve_dimension: float = 2.5
+    # Rows from which the principal axes are estimated.
+    sampled_rows: int = 2000
+
+
+NECK_TEST = NeckTest()
 # The probability that the number of clusters is right, by the lead of necks, as printed by
 # `benchmarks/path_evidence.py --spectra`.
 NECK_CALIBRATION = Calibration(intercept=0.22, slope=0.99)
@@ -75,7 +89,7 @@ class Necks(NamedTuple):
         return self.null_depth - float(self.depths.max(initial=0.0))
 
 
-class Merges(NamedTuple):
+class PieceMerges(NamedTuple):
     """Pieces of a graph, and their merges in order: a dendrogram."""
 
     pieces: np.ndarray  # (n,)
@@ -112,7 +126,7 @@ def find_necks(affinity: Any, X: np.ndarray, linked: Any) -> Necks:
     return Necks(labels, int(labels.max()) + 1, merges.depths[::-1], null)
 
 
-def merge_pieces(affinity: Any) -> Merges:
+def merge_pieces(affinity: Any) -> PieceMerges:
     """Split a graph into pieces and merge them, the shallowest neck first.
 
     Examples
@@ -129,19 +143,23 @@ def merge_pieces(affinity: Any) -> Merges:
     graph = _as_graph(affinity)
     n = graph.n_nodes
     random = np.random.RandomState(0)
-    n_pieces = int(np.clip(n // ROWS_A_PIECE, FEWEST_PIECES, MOST_PIECES))
+    n_pieces = int(
+        np.clip(n // NECK_TEST.rows_a_piece, NECK_TEST.fewest_pieces, NECK_TEST.most_pieces)
+    )
     n_pieces = max(n_pieces, connected_components(affinity, directed=False)[0])
-    rows_a_group = max(ROWS_A_GROUP, 2 * n // MOST_NODES)
+    rows_a_group = max(NECK_TEST.rows_a_group, 2 * n // NECK_TEST.most_nodes)
     group, coarse = dense_groups(graph, n / (2 * rows_a_group), random)
     tree = merge_tree(coarse, graph.unit)
     n_merges = max(coarse.n_nodes - n_pieces, 0)
     price = float(tree.height[n_merges - 1]) if n_merges else 0.0
-    level, member = (graph, group) if n <= MOST_NODES else (coarse, np.arange(coarse.n_nodes))
+    level, member = (
+        (graph, group) if n <= NECK_TEST.most_nodes else (coarse, np.arange(coarse.n_nodes))
+    )
     clusters = Clusters(level, tree.cut(n_merges)[member])
     clusters.move(random, graph.unit, penalty=price - graph.unit)
     labels = clusters.compact()
     pairs, depths = _merge_by_depth(level, labels)
-    return Merges(labels if n <= MOST_NODES else labels[group], pairs, depths)
+    return PieceMerges(labels if n <= NECK_TEST.most_nodes else labels[group], pairs, depths)
 
 
 def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
@@ -160,7 +178,7 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
 
     def depth(a: int, b: int) -> float:
         nodes = np.concatenate([members[a], members[b]])
-        settings = (SCREENING, MAX_STEPS, least_cut, LEAST_NODES)
+        settings = (NECK_TEST.screening, NECK_TEST.most_steps, least_cut, NECK_TEST.least_nodes)
         rows = (graph.indptr, graph.neighbor, graph.links)
         return float(neck_depth(*rows, nodes, len(members[a]), place, *settings))
 
@@ -174,7 +192,7 @@ def _merge_by_depth(graph: Graph, labels: np.ndarray) -> tuple[list[tuple[int, i
     heapq.heapify(heap)
     pairs: list[tuple[int, int]] = []
     depths: list[float] = []
-    deepest = SHALLOW
+    deepest = NECK_TEST.least_depth / 2
     while heap:
         shallowest, a, b, is_measured = heapq.heappop(heap)
         if a not in members or b not in members:
@@ -213,32 +231,32 @@ def null_depth(X: np.ndarray, linked: Any) -> float:
     """Return the depth that necks of the null reference seldom exceed."""
     random = np.random.default_rng(0)
     kinds = _clouds(X, random)
-    if local_dimension(X, linked) <= CURVE_DIMENSION:
-        n = min(len(X), CLOUD_ROWS)
-        kinds.append([random.uniform(size=(n, 1)) for _ in range(N_CLOUDS)])
+    if local_dimension(X, linked) <= NECK_TEST.curve_dimension:
+        n = min(len(X), NECK_TEST.cloud_rows)
+        kinds.append([random.uniform(size=(n, 1)) for _ in range(NECK_TEST.n_clouds)])
     found = []
     for kind in kinds:
         depths = [merge_pieces(linked(cloud)).depths.max(initial=0.0) for cloud in kind]
-        found.append(np.mean(depths) + DEVIATIONS * np.std(depths, ddof=1))
-    return float(max(LEAST_DEPTH, *found))
+        found.append(np.mean(depths) + NECK_TEST.deviations * np.std(depths, ddof=1))
+    return float(max(NECK_TEST.least_depth, *found))
 
 
 def _clouds(X: np.ndarray, random: np.random.Generator) -> list[list[np.ndarray]]:
     """Draw null samples: permuted columns if values repeat, else gamma and uniform clouds."""
     rows = X
-    if len(X) > MOST_SAMPLED:
-        rows = X[random.choice(len(X), MOST_SAMPLED, replace=False)]
+    if len(X) > NECK_TEST.sampled_rows:
+        rows = X[random.choice(len(X), NECK_TEST.sampled_rows, replace=False)]
     rows = rows.astype(np.float64)
-    n = min(len(X), CLOUD_ROWS)
+    n = min(len(X), NECK_TEST.cloud_rows)
     distinct = np.mean([len(np.unique(column)) for column in rows.T])
     if distinct < len(rows) / 2 or distinct == 1:  # identical rows have no principal axes
-        chosen = (random.permuted(rows, axis=0)[:n] for _ in range(N_CLOUDS))
+        chosen = (random.permuted(rows, axis=0)[:n] for _ in range(NECK_TEST.n_clouds))
         return [list(chosen)]
     scale = np.abs(rows).max()
     rows = rows / scale if scale > 0 else rows
     share = np.full(len(rows), 1 / len(rows))
     axes = principal_axes(rows, share, share @ rows, get_divergence("sqeuclidean"))
-    return [list(kind) for kind in bells_and_boxes(axes, n, random, N_CLOUDS)]
+    return [list(kind) for kind in bells_and_boxes(axes, n, random, NECK_TEST.n_clouds)]
 
 
 def local_dimension(X: np.ndarray, linked: Any) -> float:
@@ -253,7 +271,7 @@ def local_dimension(X: np.ndarray, linked: Any) -> float:
     >>> bool(local_dimension(np.c_[np.cos(turn), np.sin(turn)], linked.between_rows) < 1.1)
     True
     """
-    rows = X[:: max(1, len(X) // CLOUD_ROWS)][:CLOUD_ROWS].astype(np.float64)
+    rows = X[:: max(1, len(X) // NECK_TEST.cloud_rows)][: NECK_TEST.cloud_rows].astype(np.float64)
     graph = sp.coo_array(linked(rows))
     near, far = graph.coords
     distance = np.linalg.norm(rows[near] - rows[far], axis=1)

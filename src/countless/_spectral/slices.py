@@ -19,16 +19,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 # A factorization with a larger relative error is not used to count eigenvalues.
-ROUNDING = 1e-9
-# A threshold can make a pivot exactly 0; then slightly smaller ones are tried, in shares of the
-# largest entry.
-NUDGES = (0.0, 1e-3, 2e-3)
-# A band with at most this many entries per entry of the matrix is thin: hardly any ordering has
-# less fill-in.
-THIN = 2
-# SuperLU's names for the natural ordering, and for minimum degree, which keeps factors sparse but
-# takes as long as the factorization.
-GIVEN, LEAST_DEGREE = "NATURAL", "MMD_AT_PLUS_A"
+MOST_ERROR = 1e-9
 # Diagonal pivots, without supernodes or panels: few columns have the same structure, and grouping
 # them takes longer than it saves.
 PIVOTS: dict[str, Any] = {
@@ -80,16 +71,19 @@ class Slicer:
         component = connected_components(matrix, directed=False)[1]
         size = np.bincount(component)[component[rows]]
         self.is_cheap = bool((band**2 / size).mean() <= matrix.nnz / n)
-        is_thin = 2 * band.sum() <= THIN * matrix.nnz
+        # Hardly any ordering has less fill-in than a band of two entries per entry of the matrix.
+        is_thin = band.sum() <= matrix.nnz
         self._order = order if is_thin else np.arange(n)
-        self._spec = GIVEN if is_thin else LEAST_DEGREE
+        # Minimum degree keeps factors sparse but takes as long as the factorization.
+        self._spec = "NATURAL" if is_thin else "MMD_AT_PLUS_A"
         self._matrix = matrix[order][:, order] if is_thin else matrix
 
     def at(self, threshold: float) -> Slice | None:
         """Factor the matrix at a threshold, or slightly below; None if it is inaccurate."""
         n = len(self._order)
         largest = abs(self._matrix.data).max(initial=0.0)
-        for nudge in NUDGES:
+        # A threshold can make a pivot exactly 0; then slightly smaller ones are tried.
+        for nudge in (0.0, 1e-3, 2e-3):
             below = threshold - nudge * largest
             shifted = (self._matrix - below * sp.eye_array(n, format="csr")).tocsr()
             # The matrix is symmetric, so its CSR arrays are also its CSC arrays.
@@ -118,7 +112,7 @@ def _can_be_trusted(factors: Any, matrix: sp.csc_matrix) -> bool:
     error = factors.L @ (factors.U @ probe) - (matrix @ probe[factors.perm_c])[back]
     # The norm of a matrix times normal vectors is, on average, its Frobenius norm.
     norm = np.sqrt((error**2).sum() / probe.shape[1])
-    return bool(norm <= ROUNDING * abs(matrix.data).max())
+    return bool(norm <= MOST_ERROR * abs(matrix.data).max())
 
 
 def count_above(matrix: Any, threshold: float) -> int:

@@ -17,6 +17,7 @@ The largest number that passes both is chosen: clusters are preferred to groups 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,31 +25,43 @@ import scipy.sparse as sp
 
 from countless._path.path import Calibration, Path, Plateau
 from countless._show import Records
-from countless._spectral.eigen import SMALL
+from countless._spectral.eigen import EIGEN_SEARCH
 from countless._spectral.embedding import first_unexplained, unexplained
 from countless._spectral.laplacian import Form, indicators
 from countless._spectral.necks import NECK_CALIBRATION, Necks
 
-# A plateau must be wider than the overtones of one shape by this margin.
-MARGIN = 0.2
-# Largest unexplained variance, as a share of k - 1. Of 300 structureless clouds, curves and rings
-# of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
-MOST_UNEXPLAINED = 1 / 12
-# Largest unexplained variance per added cluster: a string cut in two leaves 1 - 8 / pi**2 = 0.19.
-MOST_ADDED = 1 / 6
-# Least average number of rows per cluster.
-ROWS_A_CLUSTER = 16
-# A gap below this is attributed to rounding.
-NO_GAP = 1e-9
-# Number of seeds of the coarsened graph from which the spectrum of a large graph is estimated, and
-# the slack of the tests there.
-FEWEST_SEEDS, MOST_SEEDS, ROWS_A_SEED, SEEDS_A_CLUSTER = 384, 1024, 12, 4
-SLACK = 0.1
-# Above this multiple of the largest unexplained variance, iterating k-means does not help.
-NEARLY = 1.3
-# Printed by `benchmarks/path_evidence.py --spectra`: on generated sets, wider margins than the
-# largest score, those of separate components above all, are right no more often.
-SPECTRUM_CALIBRATION, MOST_SCORE = Calibration(intercept=-1.28, slope=2.01), 1.0
+
+@dataclass(frozen=True)
+class SpectrumTests:
+    """Constants of both tests; ``benchmarks/spectral.py`` shows what they are worth."""
+
+    # A plateau must be wider than the overtones of one shape by this margin.
+    margin: float = 0.2
+    # Largest unexplained variance, as a share of k - 1. Of 300 structureless clouds, curves and
+    # rings of 100 to 3,000 rows that no constant was chosen on, seven were not one cluster.
+    most_unexplained: float = 1 / 12
+    # Largest unexplained variance per added cluster: a string cut in two leaves
+    # 1 - 8 / pi**2 = 0.19.
+    most_added: float = 1 / 6
+    # Least average number of rows per cluster.
+    rows_a_cluster: int = 16
+    # Number of seeds of the coarsened graph from which the spectrum of a large graph is estimated,
+    # and the slack of the tests there.
+    fewest_seeds: int = 384
+    most_seeds: int = 1024
+    rows_a_seed: int = 12
+    seeds_a_cluster: int = 4
+    slack: float = 0.1
+    # Above this multiple of the largest unexplained variance, iterating k-means does not help.
+    nearly: float = 1.3
+    # The largest score: on generated sets, wider margins, those of separate components above all,
+    # are right no more often (`benchmarks/path_evidence.py --spectra`).
+    most_score: float = 1.0
+
+
+SPECTRUM_TESTS = SpectrumTests()
+# Printed by `benchmarks/path_evidence.py --spectra`.
+SPECTRUM_CALIBRATION = Calibration(intercept=-1.28, slope=2.01)
 
 
 class SpectrumPath(Path):
@@ -81,20 +94,26 @@ class SpectrumPath(Path):
         self.eigenvalues = eigenvalues
         self._gap = gap = _gaps(eigenvalues)
         widths, overtones = plateau_widths(gap)
-        last = min(len(gap) - 1, len(root) // ROWS_A_CLUSTER)
-        wide = [k for k in range(2, last + 1) if widths[k - 1] >= overtones[k - 1] + MARGIN]
+        last = min(len(gap) - 1, len(root) // SPECTRUM_TESTS.rows_a_cluster)
+        wide = [
+            k
+            for k in range(2, last + 1)
+            if widths[k - 1] >= overtones[k - 1] + SPECTRUM_TESTS.margin
+        ]
         best, rests = _finest(wide, vectors, root)
         best = max(best, int((gap == 0).sum()))  # connected components are clusters of any size
         found = []
         for k in range(2, len(gap)):
             if widths[k - 1] > 0:
-                width, null = float(widths[k - 1]), float(overtones[k - 1] + MARGIN)
+                width, null = float(widths[k - 1]), float(overtones[k - 1] + SPECTRUM_TESTS.margin)
                 with np.errstate(divide="ignore"):
-                    compact = float(np.log(MOST_UNEXPLAINED / np.float64(rests.get(k, 0.0))))
-                score = min(width - null, compact, MOST_SCORE)
+                    compact = float(
+                        np.log(SPECTRUM_TESTS.most_unexplained / np.float64(rests.get(k, 0.0)))
+                    )
+                score = min(width - null, compact, SPECTRUM_TESTS.most_score)
                 found.append(Plateau(k, *self._ends(k), width, null, score))
         if best == len(gap) > 1:  # all clusters are singletons
-            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, MOST_SCORE))
+            found.append(Plateau(best, *self._ends(best), np.inf, 0.0, SPECTRUM_TESTS.most_score))
         found.append(Plateau(1, *self._ends(1), np.inf, np.inf, 0.0))
         found.sort(key=lambda plateau: (plateau.n_clusters != best, -plateau.score))
         if necks is not None and necks.n_clusters > 1:
@@ -140,7 +159,7 @@ class SpectrumPath(Path):
 
 def _gaps(eigenvalues: np.ndarray) -> np.ndarray:
     gap = 1.0 - eigenvalues
-    return np.where(gap < NO_GAP, 0.0, gap)
+    return np.where(gap < 1e-9, 0.0, gap)  # less is attributed to rounding
 
 
 def _finest(
@@ -154,12 +173,12 @@ def _finest(
     best, rests = 1, dict[int, float]()
     for k in reversed(candidates):
         rest = (best - 1) * rests.get(best, 0.0)
-        if best > 1 and rest <= MOST_ADDED * (best - k):
+        if best > 1 and rest <= SPECTRUM_TESTS.most_added * (best - k):
             break  # no smaller number can replace it, even if perfectly compact
         rests[k] = unexplained(vectors[:, :k], root)
-        if rests[k] <= MOST_UNEXPLAINED:
+        if rests[k] <= SPECTRUM_TESTS.most_unexplained:
             added = (rest - (k - 1) * rests[k]) / (best - k)
-            if best == 1 or added > MOST_ADDED:
+            if best == 1 or added > SPECTRUM_TESTS.most_added:
                 best = k
     return best, rests
 
@@ -207,7 +226,7 @@ def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> First
     """
     n = form.matrix.shape[0]
     component = np.asarray(form.components)
-    if n <= SMALL:
+    if n <= EIGEN_SEARCH.dense_rows:
         groups, matrix, root = sp.eye_array(n, format="csr"), form.matrix, form.root
         slack, limit = 0.0, n
     else:
@@ -215,16 +234,18 @@ def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> First
         component = component[seeds]
         groups = indicators(gather_around(affinity, seeds), form.root)
         matrix, root = groups.T @ (form.matrix @ groups), groups.T @ form.root
-        slack, limit = SLACK, len(seeds) // SEEDS_A_CLUSTER
-    limit = min(limit, n // ROWS_A_CLUSTER + 1, len(root))
+        slack, limit = SPECTRUM_TESTS.slack, len(seeds) // SPECTRUM_TESTS.seeds_a_cluster
+    limit = min(limit, n // SPECTRUM_TESTS.rows_a_cluster + 1, len(root))
     values, vectors = _by_component(matrix, component)
     widths, overtones = plateau_widths(_gaps(values[:limit]))
-    wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + MARGIN - slack)
-    most = (1 + 2 * slack) * MOST_UNEXPLAINED
+    wide = 2 + np.flatnonzero(widths[1:] >= overtones[1:] + SPECTRUM_TESTS.margin - slack)
+    most = (1 + 2 * slack) * SPECTRUM_TESTS.most_unexplained
     for k in wide[::-1]:
         # Iterating k-means explains little more, so it is seldom needed.
         rest = first_unexplained(vectors[:, :k], root)
-        if rest <= most or (rest <= NEARLY * most and unexplained(vectors[:, :k], root) <= most):
+        if rest <= most or (
+            rest <= SPECTRUM_TESTS.nearly * most and unexplained(vectors[:, :k], root) <= most
+        ):
             return FirstLook(int(k), groups, vectors)
     return FirstLook(1, groups, vectors)
 
@@ -232,7 +253,11 @@ def look_over(form: Form, affinity: Any, random: np.random.RandomState) -> First
 def _draw_seeds(component: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """Draw seed rows, at least one from every connected component."""
     n = len(component)
-    count = int(np.clip(n // ROWS_A_SEED, FEWEST_SEEDS, MOST_SEEDS))
+    count = int(
+        np.clip(
+            n // SPECTRUM_TESTS.rows_a_seed, SPECTRUM_TESTS.fewest_seeds, SPECTRUM_TESTS.most_seeds
+        )
+    )
     first = np.unique(component, return_index=True)[1]
     return np.unique(np.concatenate([random.choice(n, count, replace=False), first]))
 

@@ -24,7 +24,7 @@ from countless._numbers import (
 )
 from countless._parameters import check_counts, is_number
 from countless._path.penalty import PenaltyPath
-from countless._tree.gap import judged
+from countless._tree.gap import compare_with_null
 from countless._tree.join import OF_MEANS, OF_NEAREST, join_by_means, join_by_rows, join_small
 from countless._tree.pairs import Pairs
 from countless._tree.stop import cut_at_number, cut_from_the_top, spread_of_merges
@@ -188,8 +188,8 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         """Return the tree of these rows."""
 
     def _choose(self, pairs: Pairs, seed: int) -> tuple[PenaltyPath, np.ndarray]:
-        """Return the cuts of a tree, judged by the null reference, and that tree."""
-        path = judged(
+        """Return the cuts of a tree, compared with the null reference, and that tree."""
+        path = compare_with_null(
             self.linkage_matrix_,
             lambda cloud: self._grow(cloud, seed),
             pairs.clouds,

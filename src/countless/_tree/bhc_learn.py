@@ -19,8 +19,6 @@ from countless._tree.bhc_tree import Evaluation, Leaves, Tree, evaluate, grow_tr
 from countless.models.hyper import Hyper, climb, join_hypers, make_hyper
 from countless.models.protocol import BoundModel
 
-# Nodes with a smaller probability of being a cluster are left out of gradients.
-NEGLIGIBLE = 1e-14
 # Logs of the smallest and the largest concentration.
 LOWEST, HIGHEST = math.log(sys.float_info.min), math.log(sys.float_info.max)
 
@@ -126,7 +124,7 @@ def evidence_and_gradient(model: BoundModel, alpha: float, tree: Tree) -> tuple[
     """Return the log evidence and its gradient, by log alpha and then by each hyperparameter."""
     evaluation = evaluate(model, alpha, tree)
     weights = node_weights(tree, evaluation.log_odds)
-    clusters = np.flatnonzero(weights > NEGLIGIBLE)
+    clusters = np.flatnonzero(weights > 1e-14)  # others hardly change gradients
     slopes = model.log_marginal_gradient(tree.statistics[clusters])
     by_alpha = weights.sum() - np.sum(alpha / (alpha + np.arange(tree.n_rows)))
     return evaluation.log_evidence, np.append(by_alpha, weights[clusters] @ slopes)

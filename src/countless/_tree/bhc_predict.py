@@ -19,11 +19,6 @@ from countless._tree.bhc_tree import Tree, node_weights
 from countless.kernels.bhc import add_up
 from countless.models.protocol import BoundModel
 
-# Nodes with a smaller expected share of the rows, which most nodes have, are left out.
-NEGLIGIBLE = 1e-12
-# Maximum number of densities in memory at once.
-BLOCK_VALUES = 2**20
-
 
 class NodeMixture(NamedTuple):
     """The nodes that new rows may belong to; the first is a new cluster, without rows."""
@@ -37,7 +32,7 @@ def node_mixture(tree: Tree, log_odds: np.ndarray, alpha: float, labels: np.ndar
     """Return the predictive mixture, given the cluster of each leaf."""
     n, total = tree.n_leaves, tree.n_rows + alpha
     share = node_weights(tree, log_odds) * tree.size / tree.n_rows
-    kept = np.flatnonzero(share > NEGLIGIBLE)
+    kept = np.flatnonzero(share > 1e-12)  # most nodes have less
     counts = np.zeros((2 * n - 1, int(labels.max()) + 1))
     counts[np.arange(n), labels] = tree.size[:n]
     add_up(tree.children, counts)
@@ -72,7 +67,7 @@ def probabilities(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> 
 def _terms(model: BoundModel, mixture: NodeMixture, rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the sums of log weights and log densities of blocks of rows, (block size, n_nodes)."""
     log_weight = np.log(mixture.weight)
-    step = max(1, BLOCK_VALUES // len(log_weight))
+    step = max(1, 2**20 // len(log_weight))  # densities in memory at once
     for first in range(0, len(rows), step):
         block = np.ascontiguousarray(rows[first : first + step])
         yield log_weight + model.log_predictive(block, mixture.statistics)

@@ -10,6 +10,7 @@ Probabilistic Perspective*, section 25.5.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +20,22 @@ from countless._data.backend import threads
 from countless.kernels import bhc as kernels
 from countless.models.protocol import BoundModel
 
-# Number of pairs in one task of a thread.
-TASK_PAIRS = 2**16
-# Number of pairs whose log marginals are computed at once.
-SIDE_BY_SIDE = 128
-# Most nodes have no more rows than this: the terms of their counts are tabulated.
-FEW_ROWS = 63
-# Competing trees with ``refine``: the share of log Gamma(n) that guides their merges.
-SHARES = (1.0, 0.75, 0.5)
+
+@dataclass(frozen=True)
+class TreeSearch:
+    """Constants of growing a tree; ``benchmarks/bhc.py`` has its time."""
+
+    # Number of pairs in one task of a thread, and of those whose log marginals are computed at
+    # once.
+    task_pairs: int = 2**16
+    pairs_at_once: int = 128
+    # Most nodes have no more rows than this: the terms of their counts are tabulated.
+    tabulated_rows: int = 63
+    # Competing trees with ``refine``: the share of log Gamma(n) that guides their merges.
+    shares: tuple[float, ...] = (1.0, 0.75, 0.5)
+
+
+TREE_SEARCH = TreeSearch()
 # The height of a merge of probability 1/2.
 CUT = float(np.log(2.0))
 
@@ -110,7 +119,7 @@ def grow_tree(
     together = np.empty(n * (n - 1) // 2)
 
     def fill(first: int, last: int) -> None:
-        clusters = model.clusters(SIDE_BY_SIDE)
+        clusters = model.clusters(TREE_SEARCH.pairs_at_once)
         kernels.fill_pairs(clusters, tables, leaves.statistics, first, last, together)
 
     def grow(share: float) -> Tree:
@@ -120,7 +129,7 @@ def grow_tree(
         kernels.odds_of_pairs(together, leaves.size, log_weight, log_sum, odds)
         children = np.empty((n - 1, 2), dtype=np.int64)
         worn = leaves.statistics.copy(), leaves.size.copy()
-        clusters = model.clusters(SIDE_BY_SIDE)
+        clusters = model.clusters(TREE_SEARCH.pairs_at_once)
         kernels.grow(clusters, tables, *worn, log_weight, log_sum, odds, children)
         return tree_of(children, leaves)._replace(share=share)
 
@@ -135,7 +144,12 @@ def log_marginals(model: BoundModel, statistics: np.ndarray) -> np.ndarray:
     """Return ``model.log_marginal``, without the terms that only predictions need."""
     out = np.empty(len(statistics))
     places = np.vstack([statistics, model.empty()])
-    kernels.fill_marginals(model.clusters(SIDE_BY_SIDE), model.tables(FEW_ROWS), places, out)
+    kernels.fill_marginals(
+        model.clusters(TREE_SEARCH.pairs_at_once),
+        model.tables(TREE_SEARCH.tabulated_rows),
+        places,
+        out,
+    )
     return out
 
 
@@ -219,7 +233,7 @@ def heights(children: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
 def _spans(n: int) -> list[tuple[int, int]]:
     """Return ranges of places with about equal numbers of pairs."""
     pairs = np.cumsum(np.arange(n - 1, -1, -1))
-    n_tasks = max(1, int(pairs[-1] // TASK_PAIRS))
+    n_tasks = max(1, int(pairs[-1] // TREE_SEARCH.task_pairs))
     ends = np.searchsorted(pairs, pairs[-1] * np.arange(1, n_tasks + 1) / n_tasks) + 1
     edges = np.unique(np.concatenate([[0], np.minimum(ends, n)]))
     edges[-1] = n

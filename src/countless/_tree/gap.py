@@ -4,7 +4,7 @@ A tree has k clusters over an interval of heights, from the merge that leaves k 
 there are clusters that interval is wide, clusters are compact, and few rows lie between them. Data
 without clusters has gaps, too: at few clusters, in low dimensions, and of other widths under every
 linkage. So trees are grown in the same way from null reference samples, data without clusters but
-of similar shape (`countless._path.null_reference`), and a figure is judged by its excess over
+of similar shape (`countless._path.null_reference`), and a figure is measured by its excess over
 theirs at that k.
 
 The width of a plateau comes from squared heights, which are on the scale of costs. With squared
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -27,24 +28,18 @@ from scipy.spatial.distance import squareform
 from sklearn.utils import check_array
 
 from countless._numbers import check_finite
+from countless._path.evidence import NO_STATISTICS, WEIGHTS, PlateauStatistics
 from countless._path.levels import Figures, Resolution, describe_levels, separation_of
 from countless._path.null_reference import (
-    MOST_LEVELS,
-    N_POINTS,
-    POINTS_A_CLUSTER,
-    SEED,
+    CLOUDS,
     Axes,
     bells_and_boxes,
     reference_of,
 )
 from countless._path.path import Calibration
 from countless._path.penalty import (
-    NOTABLE,
-    NOTHING_JUDGED,
-    ROWS_A_CLUSTER,
-    WEIGHTS,
+    CANDIDATES,
     Costs,
-    Judged,
     PenaltyPath,
 )
 from countless._path.ward import WardTree
@@ -53,18 +48,23 @@ from countless._tree.pairs import Pairs
 
 Grow = Callable[[Pairs], np.ndarray]  # a linkage matrix
 
-# Dimensions of the null reference of a tree without rows, and number of samples of each shape.
-DIMENSIONS = (1, 2, 3, 4, 6, 9, 14, 22, 35)
-N_TRIALS = 4
-# Average cluster sizes between which the decay of heights shows the dimension of the rows.
-SMALL, LARGE = 2, 8
-# Number of rows whose dissimilarities are squared at once.
-AT_ONCE = 1024
 
-# The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have the
-# right k at the same lead: calibrated for average, complete, single, Ward's and DIANA's trees
-# together (benchmarks/path_evidence.py --trees).
-TREE_CALIBRATION = Calibration(intercept=-1.86, slope=0.70)
+@dataclass(frozen=True)
+class TreeClouds:
+    """Constants of the null reference of a tree without rows.
+
+    ``benchmarks/path_evidence.py --trees`` shows what they are worth.
+    """
+
+    # Candidate dimensions, and number of samples of each shape.
+    dimensions: tuple[int, ...] = (1, 2, 3, 4, 6, 9, 14, 22, 35)
+    n_samples: int = 4
+    # Average cluster sizes between which the decay of heights shows the dimension of the rows.
+    small: int = 2
+    large: int = 8
+
+
+TREE_CLOUDS = TreeClouds()
 
 
 class TreeCut(PenaltyPath):
@@ -82,12 +82,17 @@ class TreeCut(PenaltyPath):
         As in `PenaltyPath`.
     """
 
-    _calibration = TREE_CALIBRATION
+    # The evidence is that of `penalty_path`. Cuts of a tree are not refined, and fewer of them have
+    # the right k at the same lead: calibrated for average, complete, single, Ward's and DIANA's
+    # trees together (benchmarks/path_evidence.py --trees).
+    _calibration = Calibration(intercept=-1.86, slope=0.70)
 
-    def __init__(self, linkage: np.ndarray, judged: Judged):
+    def __init__(self, linkage: np.ndarray, statistics: PlateauStatistics):
         tree = tree_of(linkage)
         cost = np.append(np.cumsum(tree.cost)[::-1], 0.0)
-        super().__init__(np.arange(tree.n_items), tree, Costs(cost, tree.height[::-1]), judged, {})
+        super().__init__(
+            np.arange(tree.n_items), tree, Costs(cost, tree.height[::-1]), statistics, {}
+        )
 
     def __repr__(self) -> str:
         return (
@@ -153,14 +158,14 @@ def cut_gap(
         return grow_linkage(pairs, method)
 
     if X is None:
-        return judged(linkage, grow, lambda: _clouds_by_tree(linkage, grow), method)
+        return compare_with_null(linkage, grow, lambda: _clouds_by_tree(linkage, grow), method)
     given, X = X, check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
     check_finite(X, given)
     if len(X) != n_rows:
         raise ValueError(f"the tree has {n_rows} rows, and X has {len(X)}")
     known = metric == "precomputed"
     pairs = Pairs.of_matrix(X) if known else Pairs.of_rows(X, metric)
-    return judged(linkage, grow, pairs.clouds, method, pairs)
+    return compare_with_null(linkage, grow, pairs.clouds, method, pairs)
 
 
 def grow_linkage(pairs: Pairs, method: str, engine: str = "scipy") -> np.ndarray:
@@ -178,7 +183,7 @@ def tree_of(linkage: np.ndarray) -> WardTree:
     return WardTree(linkage[:, :2].astype(np.int64), linkage[:, 2])
 
 
-def judged(
+def compare_with_null(
     linkage: np.ndarray,
     grow: Grow,
     clouds: Callable[[], Iterable[Iterable[Pairs]]],
@@ -199,18 +204,18 @@ def judged(
         The linkage of SciPy whose heights these are.
     pairs : Pairs, optional
         The dissimilarities of the tree. Without them, and for single linkage, whose clusters need
-        not be compact about their means, compactness is judged by heights alone.
+        not be compact about their means, compactness is computed from heights alone.
     """
     n_rows = len(linkage) + 1
-    last = max(n_rows // ROWS_A_CLUSTER, 2)
+    last = max(n_rows // CANDIDATES.rows_a_cluster, 2)
     if n_rows <= last or not linkage[:, 2].any():
-        return TreeCut(linkage, NOTHING_JUDGED)
+        return TreeCut(linkage, NO_STATISTICS)
     of_means = pairs is not None and method != "single"
 
     levels = measure_levels(linkage, method, pairs if of_means else None, last)
 
     def describe(cloud: Pairs) -> Figures:
-        highest = max(cloud.n_rows // POINTS_A_CLUSTER, 2)
+        highest = max(cloud.n_rows // CLOUDS.points_a_cluster, 2)
         known = cloud if of_means else None
         tree = measure_levels(grow(cloud), method, known, highest)
         return tree.describe(levels.resolution)
@@ -221,15 +226,15 @@ def judged(
     scores = null.standard_scores(figures)
     # The figures are of squared heights.
     width, null_width = figures.width / 2, null.mean_widths(last - 1) / 2
-    # Where only the width is judged it must exceed a minimum, as in `countless._path.penalty`.
-    beyond = np.arange(2, last + 1) > MOST_LEVELS
-    width[beyond & (figures.width <= NOTABLE)] = 0.0
+    # Where only the width is known it must exceed a minimum, as in `countless._path.penalty`.
+    beyond = np.arange(2, last + 1) > CLOUDS.most_levels
+    width[beyond & (figures.width <= CANDIDATES.least_width)] = 0.0
     evidence = WEIGHTS.evidence(scores)
     # A cut that splits off only a few outlying rows counts no more than one of the null reference.
-    enough = np.minimum(ROWS_A_CLUSTER, n_rows / (2 * np.arange(2, last + 1)))
+    enough = np.minimum(CANDIDATES.rows_a_cluster, n_rows / (2 * np.arange(2, last + 1)))
     few = _second_sizes(linkage, last) < enough
     evidence[few] = np.minimum(evidence[few], WEIGHTS.constant)
-    return TreeCut(linkage, Judged(width, null_width, scores, evidence))
+    return TreeCut(linkage, PlateauStatistics(width, null_width, scores, evidence))
 
 
 class TreeLevels(NamedTuple):
@@ -286,7 +291,7 @@ def measure_levels(
     cost = np.cumsum(mass * squares)[::-1][:highest].copy()
     separation = None
     if pairs is not None:
-        known = min(highest, MOST_LEVELS)
+        known = min(highest, CLOUDS.most_levels)
         separation = np.full(highest - 1, np.nan)
         cost[:known], separation[: known - 1] = _measure_means(linkage, pairs, known, unit)
     of_a_row = cost[0] / n
@@ -311,7 +316,7 @@ def _measure_means(
     member = np.zeros((n, highest))
     member[np.arange(n), labels] = 1.0
     total = np.empty((n, highest))  # sums of squared dissimilarities of rows to clusters
-    for start, stop in steps(n, AT_ONCE):
+    for start, stop in steps(n, 1024):
         total[start:stop] = (pairs.matrix[start:stop] / unit) ** 2 @ member
     between = member.T @ total
     size = member.sum(axis=0)
@@ -350,24 +355,27 @@ def _second_sizes(linkage: np.ndarray, highest: int) -> np.ndarray:
 
 def _clouds_by_tree(linkage: np.ndarray, grow: Grow) -> Iterable[list[Pairs]]:
     """Yield null samples of the dimension that the small clusters of the tree indicate."""
-    n_points = min(len(linkage) + 1, N_POINTS)
+    n_points = min(len(linkage) + 1, CLOUDS.n_points)
     wanted = _fall(linkage)
 
     def clouds(d: int, n_clouds: int | None = None) -> Iterable[list[Pairs]]:
         axes = Axes(np.ones(d), np.zeros(d))
-        for kind in bells_and_boxes(axes, n_points, np.random.default_rng(SEED)):
+        for kind in bells_and_boxes(axes, n_points, np.random.default_rng(CLOUDS.seed)):
             yield [Pairs.of_rows(cloud, "euclidean") for cloud in kind[:n_clouds]]
 
     falls = [
-        np.mean([_fall(grow(cloud)) for kind in clouds(d, N_TRIALS) for cloud in kind])
-        for d in DIMENSIONS
+        np.mean([_fall(grow(cloud)) for kind in clouds(d, TREE_CLOUDS.n_samples) for cloud in kind])
+        for d in TREE_CLOUDS.dimensions
     ]
-    return clouds(DIMENSIONS[int(np.argmin(np.abs(np.array(falls) - wanted)))])
+    return clouds(TREE_CLOUDS.dimensions[int(np.argmin(np.abs(np.array(falls) - wanted)))])
 
 
 def _fall(linkage: np.ndarray) -> float:
     """Return the decrease of log heights from small to smaller clusters."""
     height = np.maximum.accumulate(linkage[:, 2])[::-1]
     n_rows = len(height) + 1
-    few, many = (height[max(0, min(n_rows // size, n_rows - 1) - 1)] for size in (LARGE, SMALL))
+    few, many = (
+        height[max(0, min(n_rows // size, n_rows - 1) - 1)]
+        for size in (TREE_CLOUDS.large, TREE_CLOUDS.small)
+    )
     return float(np.log(few / many)) if many > 0 else np.inf

@@ -10,15 +10,10 @@ import numpy as np
 
 from countless._path.kernel import coordinates
 from countless._path.micro import sample_positions
-from countless._path.null_reference import SEED, rows_like
+from countless._path.null_reference import CLOUDS, rows_like
 from countless._threads import steps
 from countless.dissimilarity.pairs import Measure
 from countless.kernels.gram import first_asymmetry
-
-# Maximum number of rows from which the spread is estimated.
-SHOWN = 1000
-# Tolerance for asymmetry, relative to the largest entry.
-ASYMMETRY = 1e-6
 
 
 class Pairs:
@@ -88,7 +83,7 @@ class Pairs:
         metric. Otherwise they are drawn in the space in which Euclidean distances approximate the
         dissimilarities. They do not depend on a seed.
         """
-        shown = sample_positions(np.ones(self.n_rows), SHOWN, SEED)
+        shown = sample_positions(np.ones(self.n_rows), CLOUDS.sampled_rows, CLOUDS.seed)
         ones = np.ones(len(shown))
         if self.rows is not None:
             sample, settings = self.rows[shown].astype(np.float64), self._settings
@@ -117,8 +112,8 @@ def _check_matrix(matrix: np.ndarray) -> None:
     if np.diagonal(matrix).any():
         row = int(np.flatnonzero(np.diagonal(matrix))[0])
         raise ValueError(f"row {row} differs from itself: column {row} is {matrix[row, row]:g}")
-    tolerance = ASYMMETRY * float(matrix.max())
-    found = (first_asymmetry(matrix, *places, tolerance) for places in steps(n_rows, SHOWN))
+    tolerance = 1e-6 * float(matrix.max())
+    found = (first_asymmetry(matrix, *places, tolerance) for places in steps(n_rows, 1000))
     row, column = next((pair for pair in found if pair[0] >= 0), (-1, -1))
     if row >= 0:
         raise ValueError(

@@ -4,7 +4,6 @@ import numpy as np
 
 OUTLINE = (1.0, 0.85, 0.0)
 SHADOW = (0.0, 0.0, 0.0)
-PIXELS_A_LINE = 400  # side length for which an outline is one pixel wider
 
 
 def draw_outlines(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -21,7 +20,7 @@ def draw_outlines(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
     from skimage.segmentation import find_boundaries
 
     line = find_boundaries(labels, mode="thick")
-    width = min(labels.shape) // PIXELS_A_LINE
+    width = min(labels.shape) // 400  # one pixel wider for every so many
     if width:
         line = binary_dilation(line, iterations=width)
     shadow = binary_dilation(line, iterations=width + 1)

@@ -6,6 +6,7 @@ as the edge weights of a graph, ``exp(scale * s)``.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
 from typing import Any, NamedTuple
@@ -30,14 +31,27 @@ PRIORS: Mapping[str, PartitionPrior | None] = {
     "none": None,
 }
 
-# The scale of similarities, and the similarity per patch that an exemplar costs. They were chosen
-# once, on the eight photographs of the guide, and are used for every image.
-SCALE = {"affinity": 5.0, "affinity without a prior": 1.0, "graph": 3.0, "ncut": 3.0}
-PRICE, PRICE_WITHOUT_PRIOR = 0.016, 0.07
-# In uniform regions patches are equal: with less damping messages oscillate, more is slow.
-DAMPING, DAMPING_WITHOUT_PRIOR = 0.95, 0.9
-DECIMALS = 6  # of similarities
-PENALTY = -0.5  # of one more cluster, in normalized cuts
+
+@dataclass(frozen=True)
+class Defaults:
+    """Constants of the methods, chosen once, on the eight photographs of the guide."""
+
+    # The scale of similarities, for affinity propagation without a prior another one: it has no
+    # effect there, since the cost of an exemplar grows with it.
+    affinity_scale: float = 5.0
+    plain_scale: float = 1.0
+    cut_scale: float = 3.0
+    # The similarity per patch that an exemplar costs, with and without a prior.
+    price: float = 0.016
+    plain_price: float = 0.07
+    # In uniform regions patches are equal: with less damping messages oscillate, more is slow.
+    damping: float = 0.95
+    plain_damping: float = 0.9
+    # The penalty of one more cluster, in normalized cuts.
+    cut_penalty: float = -0.5
+
+
+DEFAULTS = Defaults()
 
 
 class Segmentation(NamedTuple):
@@ -63,7 +77,7 @@ class Method(NamedTuple):
         if self.takes_links:
             return links(scaled)
         # Rounded, so that patches that differ only by rounding errors are equal.
-        return np.round(scaled, DECIMALS).astype(np.float32)
+        return np.round(scaled, 6).astype(np.float32)
 
 
 def segment(
@@ -171,20 +185,21 @@ def make_method(
     prior = check_prior(prior)
     plain = name == "affinity" and prior is None
     if scale is None:
-        scale = SCALE["affinity without a prior" if plain else name]
+        affinity_scale = DEFAULTS.plain_scale if plain else DEFAULTS.affinity_scale
+        scale = affinity_scale if name == "affinity" else DEFAULTS.cut_scale
     if not _is_number(scale) or scale <= 0:
         raise ValueError(f"scale must be a positive number; got {scale!r}")
     if name == "affinity":
-        price = PRICE_WITHOUT_PRIOR if plain else PRICE
+        price = DEFAULTS.plain_price if plain else DEFAULTS.price
         estimator: Any = AffinityPropagation(
             prior,
             preference=-price * n_patches * scale,
-            damping=DAMPING_WITHOUT_PRIOR if plain else DAMPING,
+            damping=DEFAULTS.plain_damping if plain else DEFAULTS.damping,
             refine=True,
             affinity="precomputed",
         )
     else:
-        estimator = GraphDPMeans(PENALTY) if name == "graph" else NormalizedCut()
+        estimator = GraphDPMeans(DEFAULTS.cut_penalty) if name == "graph" else NormalizedCut()
     estimator.set_params(**{"random_state": seed, **settings})
     return Method(estimator, float(scale), takes_links=name != "affinity")
 

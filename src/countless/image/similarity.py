@@ -13,10 +13,6 @@ from .superpixels import Superpixels
 
 # Balances both terms in photographs.
 COLOR_WEIGHT, EDGE_WEIGHT = 10.0, 4.0
-# The colour gradient, in units of CIELAB per pixel, of edge probability 1 - 1/e.
-EDGE_CONTRAST = 14.0
-EDGE_WIDTH = 1.5  # standard deviation in pixels of the smoothing before edge detection
-WEAKEST_LINK = 1e-3
 
 
 def edge_map(image: np.ndarray) -> np.ndarray:
@@ -37,9 +33,11 @@ def edge_map(image: np.ndarray) -> np.ndarray:
     from skimage.color import rgb2lab
     from skimage.filters import gaussian, scharr
 
-    smooth = gaussian(rgb2lab(image), EDGE_WIDTH, channel_axis=-1)
+    width = 1.5  # standard deviation in pixels of the smoothing before edge detection
+    contrast = 14.0  # the gradient, in units of CIELAB per pixel, of probability 1 - 1/e
+    smooth = gaussian(rgb2lab(image), width, channel_axis=-1)
     slope = sum(scharr(smooth[..., channel]) ** 2 for channel in range(3))
-    return -np.expm1(-slope / EDGE_CONTRAST**2)
+    return -np.expm1(-slope / contrast**2)
 
 
 def similarity(
@@ -86,5 +84,5 @@ def links(similarities: np.ndarray) -> sp.csr_array:
     """
     weights = np.exp(similarities)
     np.fill_diagonal(weights, 0.0)
-    weights[weights < WEAKEST_LINK] = 0.0
+    weights[weights < 1e-3] = 0.0
     return sp.csr_array(weights)

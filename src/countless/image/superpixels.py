@@ -11,9 +11,6 @@ import numpy as np
 from .._labels import number_by_appearance
 from .draw import mean_colors
 
-# SLIC's compactness: the lower, the closer patches follow edges; the higher, the rounder.
-COMPACTNESS = 10.0
-
 
 class Superpixels(NamedTuple):
     """An image as patches, and the borders between them."""
@@ -55,7 +52,7 @@ def superpixels(image: np.ndarray, edges: np.ndarray, n_superpixels: int) -> Sup
     labels = slic(
         image,
         n_segments=n_superpixels,
-        compactness=COMPACTNESS,
+        compactness=10.0,  # the lower, the closer patches follow edges; the higher, the rounder
         sigma=1.0,
         start_label=0,
         channel_axis=-1,

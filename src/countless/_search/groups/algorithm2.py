@@ -15,6 +15,7 @@ global_penalty * n_global``. What the paper leaves open is decided as follows:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,18 @@ from countless._search.groups.rows import GroupedRows
 from countless.kernels.hdp import measure, visit_locals, visit_rows
 from countless.kernels.rows import Points
 
-# Distances in memory at once.
-MEASURED_VALUES = 2**22
-# Spare capacity for globals and locals that a pass may open before the tables are enlarged.
-ROOM = 64
+
+@dataclass(frozen=True)
+class Memory:
+    """What a pass allocates; it changes its time only."""
+
+    # Distances in memory at once.
+    distances: int = 2**22
+    # Spare capacity for globals and locals that a pass may open before the tables are enlarged.
+    spare_clusters: int = 64
+
+
+MEMORY = Memory()
 
 
 class SharedClustering(NamedTuple):
@@ -60,8 +69,10 @@ class _State:
         """Step 4: distances in parallel, then rows one by one."""
         rows, d = self.rows, self.rows.n_features
         n_globals, n_locals = len(self.centers), len(self.local_group)
-        centers = np.vstack([self.centers, np.empty((ROOM, d))])
-        local_group = np.append(self.local_group, np.empty(ROOM + self.n_groups, dtype=np.int64))
+        centers = np.vstack([self.centers, np.empty((MEMORY.spare_clusters, d))])
+        local_group = np.append(
+            self.local_group, np.empty(MEMORY.spare_clusters + self.n_groups, dtype=np.int64)
+        )
         local_global = np.append(self.local_global, np.empty_like(local_group[n_locals:]))
         first = np.full((self.n_groups, len(centers)), -1, dtype=np.int64)
         for local in range(n_locals - 1, -1, -1):  # the first one is written last
@@ -75,7 +86,7 @@ class _State:
         blocks = rows.spans
         while blocks:
             first_block = blocks[0][1] - blocks[0][0]
-            wave = max(1, MEASURED_VALUES // (first_block * n_globals))
+            wave = max(1, MEMORY.distances // (first_block * n_globals))
             now, blocks = blocks[:wave], blocks[wave:]
             for (start, stop), (form, known) in zip(now, rows.each(distances, now), strict=True):
                 at = 0

@@ -21,6 +21,8 @@ carry no information; noise in groups is then one cluster, too.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,20 +34,28 @@ from countless._search.groups.refine import refine
 from countless._search.groups.rows import GroupedRows
 from countless.kernels.hdp import mix_rows
 
-# The scale s is multiplied by this factor in each step; the search ends after PATIENCE different
-# clusterings without a shorter description.
-STEP = np.sqrt(0.5)
-PATIENCE = 4
-MOST_STEPS = 60
-# The penalty path decides when it finds clusters with this confidence, or when groups use this
-# share of all globals.
-CLEAR = 0.4
-SHARED = 0.8
-# EM iterations for the variance of the Gaussians.
-ROUNDS = 12
-# Tolerance and largest number of passes of the local search in one step.
-SEARCH_TOL = 1e-3
-SEARCH_PASSES = 40
+
+@dataclass(frozen=True)
+class DescriptionSearch:
+    """Constants of the search; ``benchmarks/hdp.py`` shows what they are worth."""
+
+    # The scale s is multiplied by this factor in each step; the search ends after so many different
+    # clusterings without a shorter description.
+    step: float = math.sqrt(0.5)
+    patience: int = 4
+    most_steps: int = 60
+    # The penalty path decides when it finds clusters with this confidence, or when groups use this
+    # share of all globals.
+    path_confidence: float = 0.4
+    shared_globals: float = 0.8
+    # EM iterations for the variance of the Gaussians.
+    em_iterations: int = 12
+    # Tolerance and largest number of passes of the local search in one step.
+    tol: float = 1e-3
+    passes: int = 40
+
+
+SEARCH = DescriptionSearch()
 
 
 class Trial(NamedTuple):
@@ -70,21 +80,21 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray) -> Trial:
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
     path = path_of(rows.home)
-    if path.n_clusters > 1 and path.confidence >= CLEAR:
+    if path.n_clusters > 1 and path.confidence >= SEARCH.path_confidence:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)
     # No split can gain more than the total cost of all rows.
     scale = rows.total_cost / (d * np.log(max(n, 3)))
     others = 0
-    for _ in range(MOST_STEPS):
-        if others == PATIENCE or scale == 0 or last.n_globals > n / 4:
+    for _ in range(SEARCH.most_steps):
+        if others == SEARCH.patience or scale == 0 or last.n_globals > n / 4:
             break
         prices = HDPPenalties(
             scale * (2 * np.log(last.n_globals + 1) + np.log(max(n / n_groups, 2.0))),
             scale * d * np.log(max(n, 3)),
         )
         found = refine(
-            rows, starts, last.labels, *prices, tol=SEARCH_TOL, max_iter=SEARCH_PASSES,
+            rows, starts, last.labels, *prices, tol=SEARCH.tol, max_iter=SEARCH.passes,
             over_split=False,
         )  # fmt: skip
         labels = found.local_global[found.local_labels].astype(np.int32)
@@ -94,8 +104,8 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray) -> Trial:
         if nats < best.nats:
             best, others = trial, 0
         last = trial
-        scale *= STEP
-    if best.n_globals > 1 and best.n_locals > SHARED * n_groups * best.n_globals:
+        scale *= SEARCH.step
+    if best.n_globals > 1 and best.n_locals > SEARCH.shared_globals * n_groups * best.n_globals:
         return _together(rows, starts, path)
     return best
 
@@ -150,7 +160,7 @@ def description(rows: GroupedRows, starts: np.ndarray, labels: np.ndarray) -> fl
         nats, spread = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
         return nats - 0.5 * size * d * np.log(2 * np.pi * variance), float(spread[0]) / (n * d)
 
-    for _ in range(ROUNDS):
+    for _ in range(SEARCH.em_iterations):
         before, variance = variance, max(mixed(free, variance)[1], tiny / (n * d))
         if abs(variance - before) < 1e-4 * before:
             break

@@ -7,6 +7,7 @@ for facility location); groups are independent of each other, and so processed i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,19 @@ import numpy as np
 from countless._search.groups.rows import GroupedRows
 from countless.kernels.hdp import best_change, choose_globals, weigh_changes
 
-# Squared distances in memory per thread; and the size from which a group is processed in parts.
-TILE_VALUES = 2**17
-LARGE_GROUP_VALUES = 2**22
-# Changes to the globals of a large group between two updates of the centers.
-LARGE_GROUP_CHANGES = 4
+
+@dataclass(frozen=True)
+class Tiles:
+    """How much is processed at once; ``benchmarks/hdp.py`` has its time."""
+
+    # Squared distances in memory per thread, and the size from which a group is processed in parts.
+    tile_values: int = 2**17
+    large_group_values: int = 2**22
+    # Changes to the globals of a large group between two updates of the centers.
+    large_group_changes: int = 4
+
+
+TILES = Tiles()
 # Gains below this share of the cost of a single cluster are attributed to rounding.
 ROUNDING = 1e-12
 
@@ -63,7 +72,7 @@ def choose(
 def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> None:
     """Choose the globals of a group whose distances exceed a thread's memory, in passes."""
     g = len(used)
-    step = max(1, TILE_VALUES // g)
+    step = max(1, TILES.tile_values // g)
     parts = [(at, min(at + step, end)) for at in range(begin, end, step)]
     if not used.any():
         used[:] = True
@@ -74,7 +83,7 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> N
         weigh_changes(near, used, *sums, labels[start:stop])
         return sums
 
-    for remaining in range(LARGE_GROUP_CHANGES, -1, -1):
+    for remaining in range(TILES.large_group_changes, -1, -1):
         add, drop, kept = (sum(part) for part in zip(*rows.each(weigh, parts), strict=True))
         gone, new, change = best_change(used, paid, price, add, drop, kept)
         if not (remaining and change < -ROUNDING * rows.total_cost):
@@ -101,16 +110,16 @@ def assign_groups(
 def _tiles(starts: np.ndarray, n_globals: int) -> tuple[list[tuple[int, int]], list[int]]:
     """Return ranges of groups that are processed together, and groups too large for one thread."""
     tiles, large = [], []
-    room, most = TILE_VALUES // n_globals, LARGE_GROUP_VALUES // n_globals
+    capacity, most = TILES.tile_values // n_globals, TILES.large_group_values // n_globals
     first, n_groups = 0, len(starts) - 1
-    if starts[-1] <= room:
+    if starts[-1] <= capacity:
         return [(0, n_groups)], []
     while first < n_groups:
         if starts[first + 1] - starts[first] > most:
             large.append(first)
             first += 1
             continue
-        last = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
+        last = int(np.searchsorted(starts, starts[first] + capacity, side="right")) - 1
         last = max(last, first + 1)
         tiles.append((first, last))
         first = last

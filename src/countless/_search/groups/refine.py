@@ -27,7 +27,7 @@ import numpy as np
 from countless._compat import OnPass, ignore_pass
 from countless._data.fixed_point import Sums
 from countless._search.groups.algorithm2 import SharedClustering
-from countless._search.groups.choice import ROUNDING, TILE_VALUES, Chosen, choose
+from countless._search.groups.choice import ROUNDING, TILES, Chosen, choose
 from countless._search.groups.rows import GroupedRows
 from countless._search.local_search import LocalSearch, OverSplit
 from countless.kernels.hdp_moves import (
@@ -39,13 +39,22 @@ from countless.kernels.hdp_moves import (
     split_cells,
 )
 
-# Largest number of globals that a round of moves may open.
-ROOM = 16
-# Over-split and repair: splits are made at these shares of the penalties, until there is one more
-# global, or MANY_FACTOR times as many; then the passes after the merges.
-OVER_SPLIT, MANY_OVER_SPLIT = 0.65, 0.5
-MANY_FACTOR = 1.25
-REPAIR_PASSES = 3
+
+@dataclass(frozen=True)
+class SharedSchedule:
+    """Constants of moves of shared clusters; ``benchmarks/hdp.py`` shows what they are worth."""
+
+    # Largest number of globals that a round of moves may open.
+    opened: int = 16
+    # Over-split and repair: splits are made at these shares of the penalties, until there is one
+    # more global, or this many times as many; then the passes after the merges.
+    over_split_share: float = 0.65
+    many_share: float = 0.5
+    many_factor: float = 1.25
+    repair_passes: int = 3
+
+
+SHARED_SCHEDULE = SharedSchedule()
 
 
 class Cells(NamedTuple):
@@ -220,7 +229,7 @@ class SharedClusters:
     def _move(self, item: np.ndarray, group: np.ndarray, cluster: np.ndarray) -> int:
         """Move items (sets of rows that partition the table) where that lowers the objective."""
         weight, total = self.rows.sums(item, len(group))
-        labels, width = cluster.copy(), self.state.n_globals + ROOM
+        labels, width = cluster.copy(), self.state.n_globals + SHARED_SCHEDULE.opened
         cell_items = np.zeros((self.n_groups, width), dtype=np.int64)
         count_cells(group, labels, cell_items, np.empty(width, dtype=np.int32))
         moved = self._move_items(weight, total / weight[:, None], group, labels, cell_items)
@@ -233,7 +242,7 @@ class SharedClusters:
         """Move single rows to other globals or new ones; return how many."""
         state, centers = self.state, self.state.means
         moves = np.empty(self.rows.n_rows, dtype=bool)
-        step = max(1, TILE_VALUES // state.n_globals)
+        step = max(1, TILES.tile_values // state.n_globals)
 
         def look(start, stop):
             part = slice(start, stop)
@@ -249,7 +258,9 @@ class SharedClusters:
         if not len(ids):
             return 0
         labels = state.labels[ids]
-        cell_rows = np.zeros((self.n_groups, state.n_globals + ROOM), dtype=np.int64)
+        cell_rows = np.zeros(
+            (self.n_groups, state.n_globals + SHARED_SCHEDULE.opened), dtype=np.int64
+        )
         cell_rows[:, : state.n_globals] = state.cell_rows
         values = self.rows.seen_at(ids)
         moved = self._move_items(np.ones(len(ids)), values, self.group[ids], labels, cell_rows)
@@ -275,8 +286,11 @@ class SharedClusters:
         if not self.over_split:
             return []
         g = self.n_clusters
-        many = int(MANY_FACTOR * g) + 1
-        return [OverSplit(OVER_SPLIT, g + 1), OverSplit(MANY_OVER_SPLIT, many)]
+        many = int(SHARED_SCHEDULE.many_factor * g) + 1
+        return [
+            OverSplit(SHARED_SCHEDULE.over_split_share, g + 1),
+            OverSplit(SHARED_SCHEDULE.many_share, many),
+        ]
 
     def save(self) -> Shared:
         return self.state
@@ -322,7 +336,7 @@ class SharedSearch(LocalSearch):
         """Merge and reassign, as long as the objective may end below ``before``."""
         self.state.merge()
         now = self.state.objective
-        for _ in range(REPAIR_PASSES):
+        for _ in range(SHARED_SCHEDULE.repair_passes):
             last = now
             if not self.state.reassign():
                 break

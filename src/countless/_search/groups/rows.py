@@ -21,10 +21,6 @@ from countless.kernels.hdp import measure
 from countless.kernels.hdp_moves import halve_rows, sum_rows
 from countless.kernels.rows import Dense, Points
 
-# Passes of 2-means inside each cluster of a short table; later ones change little.
-PASSES = 3
-# Up to this many columns a plain loop over distances is faster than a matrix product.
-FEW_COLUMNS = 8
 NO_COST = np.empty(0)  # rows are compared by differences
 
 
@@ -126,7 +122,8 @@ class FewRows(GroupedRows):
         return self._squares[start:stop]
 
     def distances(self, start: int, stop: int, centers: np.ndarray) -> np.ndarray:
-        if self.n_features > FEW_COLUMNS:
+        # In few columns a plain loop over distances is faster than a matrix product.
+        if self.n_features > 8:
             return super().distances(start, stop, centers)
         distance = np.empty((stop - start, len(centers)))
         measure(Dense(self._seen[start:stop], NO_COST), Points(centers), distance)
@@ -145,7 +142,8 @@ class FewRows(GroupedRows):
         near, far = (Sums(np.zeros(n_clusters), np.zeros((n_clusters, self.n_features)))
                      for _ in range(2))  # fmt: skip
         gain = np.empty(n_clusters)
-        halve_rows(self._seen, labels, price, PASSES, side, *near, *far, gain)
+        n_passes = 3  # later ones change little
+        halve_rows(self._seen, labels, price, n_passes, side, *near, *far, gain)
         return SideHalves(np.arange(n_clusters), gain, near, far, side)
 
 

@@ -1,11 +1,12 @@
 """Initialisation of the local search: a clustering of a subsample of a long table.
 
-A table of up to `LOOK_ROWS` rows is used whole. A longer one is subsampled, and the penalties are
-scaled with it: a cluster with a tenth of its rows lowers the cost by a tenth as much.
+A table of up to `SUBSAMPLE.n_rows` rows is used whole. A longer one is subsampled, and the
+penalties are scaled with it: a cluster with a tenth of its rows lowers the cost by a tenth as much.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +17,21 @@ from countless._search.groups.penalties import HDPPenalties
 from countless._search.groups.refine import refine
 from countless._search.groups.rows import GroupedRows, open_grouped
 
-# Rows of the subsample, and the fewest that a group should have in it on average; where groups are
-# smaller some of them are left out.
-LOOK_ROWS = 20_000
-LOOK_GROUP_ROWS = 16
-LOOK_TOL = 1e-3
-LOOK_PASSES = 60
+
+@dataclass(frozen=True)
+class Subsample:
+    """Constants of the initialisation; ``benchmarks/hdp.py`` shows what they are worth."""
+
+    # Rows of the subsample, and the fewest that a group should have in it on average; where groups
+    # are smaller some of them are left out.
+    n_rows: int = 20_000
+    rows_a_group: int = 16
+    # Tolerance and largest number of passes of the local search on it.
+    tol: float = 1e-3
+    passes: int = 60
+
+
+SUBSAMPLE = Subsample()
 
 
 class Sample(NamedTuple):
@@ -38,10 +48,10 @@ def thin(starts: np.ndarray, random: np.random.RandomState) -> Sample:
     n_rows, n_groups = int(starts[-1]), len(starts) - 1
     sizes = np.diff(starts)
     chosen = np.arange(n_groups)
-    fewest = LOOK_ROWS // LOOK_GROUP_ROWS
+    fewest = SUBSAMPLE.n_rows // SUBSAMPLE.rows_a_group
     if n_groups > fewest:
         chosen = np.sort(random.choice(n_groups, fewest, replace=False))
-    share = min(1.0, LOOK_ROWS / sizes[chosen].sum())
+    share = min(1.0, SUBSAMPLE.n_rows / sizes[chosen].sum())
     taken = np.maximum(np.round(share * sizes[chosen]).astype(int), np.minimum(sizes[chosen], 1))
     parts = [
         starts[j] + np.sort(random.choice(sizes[j], count, replace=False))
@@ -60,7 +70,7 @@ def first_labels(
     random: np.random.RandomState,
 ) -> tuple[np.ndarray, HDPPenalties]:
     """Return an initial global for each row, and the penalties (None: chosen from the data)."""
-    if rows.n_rows <= LOOK_ROWS:
+    if rows.n_rows <= SUBSAMPLE.n_rows:
         if penalties is not None:
             return np.zeros(rows.n_rows, dtype=np.int32), penalties
         best = choose_penalties(rows, starts)
@@ -76,7 +86,9 @@ def first_labels(
                 penalties.local_penalty * sample.local_share,
                 penalties.global_penalty * sample.global_share,
             )
-        found = refine(some, sample.starts, labels, *fewer, tol=LOOK_TOL, max_iter=LOOK_PASSES)
+        found = refine(
+            some, sample.starts, labels, *fewer, tol=SUBSAMPLE.tol, max_iter=SUBSAMPLE.passes
+        )
     if penalties is None:
         penalties = HDPPenalties(
             fewer.local_penalty / sample.local_share, fewer.global_penalty / sample.global_share

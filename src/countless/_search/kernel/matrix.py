@@ -19,6 +19,8 @@ TILE = 1024
 ASYMMETRY = 1e-5
 # Kernels whose gamma is a scale of squared distances or products.
 SCALED = ("rbf", "poly", "polynomial", "sigmoid")
+# Kernels defined for all rows, of either sign.
+_OF_ANY_ROWS = (*SCALED, "linear", "laplacian", "cosine")
 # What to do about a kernel that is too large.
 SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
 
@@ -45,6 +47,11 @@ class KernelFunction:
         self.kernel = kernel
         self.parameters = parameters
         self._moves = kernel == "rbf" or (only_distances and kernel == "linear")
+
+    @property
+    def takes_any_rows(self) -> bool:
+        """Whether it is known to be defined for all rows; a callable may not accept them."""
+        return not callable(self.kernel) and self.kernel in _OF_ANY_ROWS
 
     def between(self, A: Any, B: Any = None) -> np.ndarray:
         """Return the kernel of every row of A with every row of B (None: A itself)."""
