@@ -21,8 +21,8 @@ from countless._compat import OnPass, ignore_pass
 from countless._data import Backend, Block
 from countless._data.open import open_rows, reweigh
 from countless._data.validate import round_weights
-from countless._path.micro import ITEM_VALUES, assign_to, sample_places
-from countless._path.null_reference import SEED
+from countless._path.micro import CORESET, assign_to, sample_places
+from countless._path.null_reference import CLOUDS
 from countless._path.penalty import path_of
 from countless._search.algorithm1 import Clustering
 from countless._search.assignment import Assignment
@@ -104,8 +104,8 @@ def first_clusters(rows: Backend, share: float | None) -> FirstClusters:
     are more likely background than not.
     """
     divergence = rows.fixed_point.divergence
-    size = max(min(SAMPLE, ITEM_VALUES // rows.n_features), 2)
-    sample = rows.pick(sample_places(rows, size, SEED, in_order=True))
+    size = max(min(SAMPLE, CORESET.item_values // rows.n_features), 2)
+    sample = rows.pick(sample_places(rows, size, CLOUDS.seed, in_order=True))
     points = sample.points()
     box = Box.around(points)
     dense = np.arange(sample.n_rows)
