@@ -189,6 +189,9 @@ FUNCTIONS: dict[str, Callable] = {
         countless.bootstrap(countless.DPMeans(60.0), X, n_draws=5, random_state=0).draws
     ),
     "cut_gap": lambda X, g: countless.cut_gap(linkage(X, "average"), X).height,
+    "describe": lambda X, g: np.array(
+        countless.describe(countless.DPMeans(60.0).fit(X), X)["size"]
+    ),
     "farthest_first_penalty": lambda X, g: countless.farthest_first_penalty(X, 5),
     "hdp_penalties": lambda X, g: np.array(countless.hdp_penalties(X, g, 3, 5)),
     "load_model": load_saved,

@@ -19,8 +19,15 @@ $ countless path penguins.csv --missing drop --plot path.png
 `fit` reads a table, reports the type and the preprocessing of each column, and prints the number of
 clusters, its confidence, and the features that distinguish each cluster. It writes
 
-- `labels.csv`: a line for each row of the table, in its order; a row dropped for missing values has
-  an empty label,
+- `table.csv`: the table, its text as it was, with two more columns, `cluster` and `distance`: that
+  of the row from the mean of its cluster in units of the prepared columns. It has the format of the
+  input, so for Parquet it is `table.parquet`. It is not written for arrays, standard input, graphs,
+  views and biclusters, nor out of core,
+- `labels.csv`: a line for each row of the table, in its order, for programs: the same from all
+  methods, streams and `predict`; a row dropped for missing values has an empty label,
+- `clusters.csv`: a line for each cluster, the largest first: its size, typical row, and the mean of
+  each column, or for a category the share of rows that have it,
+- `README.txt`: what each file is,
 - `model.zip`: JSON and plain arrays, for `predict`,
 - `run.json`: versions, arguments, seed, a digest of the input, preprocessing, results and timings,
 - `path.png`, with `--plot`: the number of clusters against the penalty; for mixtures

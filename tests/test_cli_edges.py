@@ -39,7 +39,7 @@ def test_fit_labels_the_nodes(run, ring, tmp_path):
     assert "6 clusters, found by graph-dp-means at penalty -0." in result.stdout
     assert "Confidence" in result.stdout
     out = tmp_path / "ring-clusters"
-    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["README.txt", "labels.csv", "run.json"]
     with (out / "labels.csv").open(newline="") as file:
         lines = list(csv.reader(file))
     assert lines[0] == ["node", "label"]

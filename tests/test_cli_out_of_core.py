@@ -276,7 +276,7 @@ def test_dask_gives_the_same_files(run, tmp_path):
         )
         assert found["n_clusters"] == 4
         refused = run("fit", "t.csv", "--dask", cluster.scheduler_address, code=2)
-        assert "--dask reads npy and Parquet" in refused.stderr
+        assert "npy and Parquet; not text" in refused.stderr
 
 
 def test_dask_that_is_missing_or_not_there_is_said(run, tmp_path, monkeypatch):

@@ -141,3 +141,39 @@ def test_a_missing_extra_is_named_before_the_fit(table, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", hidden)
     done = run(*FIT, "--report", code=2)
     assert "pip install 'countless[report]'" in done.stderr
+
+
+TEXTS = ("a goal, the puck", "orbit of the moon", "wheels and brakes")
+
+
+def test_texts_name_the_clusters(table):
+    texts = [TEXTS[row % 3] for row in range(N)]
+    (table / "texts.txt").write_text("\ufeff" + "\r\n".join(texts) + "\r\n", encoding="utf-8")
+    done = run(*FIT, "--texts", "texts.txt", "--out", "out")
+    record = json.loads((table / "out" / "run.json").read_text())
+    clusters = {one["label"]: one for one in record["result"]["clusters"]}
+    # Row 1 was left out, so that cluster 0 begins with row 2.
+    words = [{word["word"] for word in clusters[label]["words"]} for label in range(3)]
+    assert words == [{"orbit", "moon"}, {"wheels", "brakes"}, {"goal", "puck"}]
+    for label in range(3):
+        assert clusters[label]["name"] in words[label]
+        assert f"{label} {clusters[label]['name']}" in done.stdout
+    assert "brakes, wheels" in done.stdout or "wheels, brakes" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"only one\n", "texts.txt has 1 line for 90 rows"),
+        (b"fine\n" * 4 + b"\xff\n" + b"fine\n" * 85, "texts.txt, line 5 is not UTF-8"),
+        (None, "cannot read texts.txt"),
+    ],
+)
+def test_wrong_texts_are_one_line_and_nothing_is_written(table, content, message):
+    if content is not None:
+        (table / "texts.txt").write_bytes(content)
+    done = run(*FIT, "--texts", "texts.txt", "--out", "out", code=2)
+    assert message in done.stderr
+    assert not (table / "out").exists()
+    done = run(*FIT, "--texts", "t.csv", "--out-of-core", "--out", "out", code=2)
+    assert "--texts cannot be combined with --out-of-core" in done.stderr

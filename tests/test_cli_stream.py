@@ -21,7 +21,7 @@ from countless.serialize.model_file import load_model
 
 pytest.importorskip("pyarrow")
 
-FILES = ["labels.csv", "model.zip", "run.json"]
+FILES = ["README.txt", "labels.csv", "model.zip", "run.json"]
 CENTERS = np.array([[0.0, 0.0], [30.0, 5.0], [-30.0, 8.0]])
 
 

@@ -89,8 +89,9 @@ def test_locked_clusters_stay_when_the_number_changes(long):
 
 def test_a_tree_is_cut_and_split_too():
     model = LinkageClustering().fit(X)
-    steps = [{"action": "choose", "n_clusters": 7}, {"action": "split", "cluster": 5}]
-    edited = apply_edits(model, edits(*steps))
+    choose = {"action": "choose", "n_clusters": 7}
+    largest = int(np.bincount(apply_edits(model, edits(choose)).labels_).argmax())
+    edited = apply_edits(model, edits(choose, {"action": "split", "cluster": largest}))
     assert edited.n_clusters_ == 8
     np.testing.assert_array_equal(edited.predict(X), edited.labels_)
 

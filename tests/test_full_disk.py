@@ -220,6 +220,11 @@ def test_a_second_stream_into_one_folder_is_one_line(tmp_path):
     assert part.read_bytes().startswith(written)
     _, errors = first.communicate("1,1\n", timeout=100)
     assert first.returncode == 0, errors
-    assert sorted(os.listdir(tmp_path / "out")) == ["labels.csv", "model.zip", "run.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "README.txt",
+        "labels.csv",
+        "model.zip",
+        "run.json",
+    ]
     assert (tmp_path / "out" / "labels.csv").read_bytes().count(b"\n") == 3002
     assert (tmp_path / "out" / "labels.csv").read_bytes().startswith(written)

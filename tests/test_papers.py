@@ -148,8 +148,10 @@ def check_synthetic(values):
 
 
 def check_literal(values):
-    shares = [[line[f"k = {k}"] for k in range(1, 7)] for line in values["k"]]
-    np.testing.assert_allclose(np.sum(shares, axis=1), 1.0, atol=0.2)
+    for line in values["trees"]:
+        assert line["ours with the classes"] > 0.3
+    letter, *others = [line["mean k"] for line in values["k"]]
+    np.testing.assert_allclose(others, letter, atol=0.7)
 
 
 def check_spirals(values):

@@ -84,7 +84,7 @@ def load(name: str) -> Table:
         if table is not None:
             whole = table.X.notna().all(axis=1).to_numpy()
             y = None if table.y is None else np.asarray(table.y)[whole]
-            return Table(table.X[whole].reset_index(drop=True), y, table.source)
+            return Table(table.X[whole], y, table.source)
     raise Absent(f"{name}: {_why_not(name)}")
 
 

@@ -67,12 +67,12 @@ def make(form: Form, folder: Path) -> Section:
     section.table(names_by_cluster(names, model.row_labels_, 12))
     section.table(names_by_cluster(list(table.X.columns), model.column_labels_, 6))
     section.text(
-        f"""The table is that of the paper ({table.source}); clusters of animals agree in number.
-        Ours are the partition of least expected variation of information under the posterior, with
-        concentrations and the beta prior's parameters sampled; theirs is one partition of highest
-        probability at fixed parameters, by another search. Features have {model.n_column_clusters_}
-        clusters in that partition, while draws have {of_features[0]} to {of_features[1]}: features
-        whose cluster is uncertain stand alone in a partition of least expected loss."""
+        f"""The table is that of the paper ({table.source}); the text does not say how it chose the
+        partition that it shows. Ours is the one of least expected variation of information under
+        the posterior, with concentrations and the beta prior's parameters sampled, from {n_chains}
+        chains of {n_sweeps} sweeps; single draws have {of_animals[0]} to {of_animals[1]} clusters
+        of animals and {of_features[0]} to {of_features[1]} of features, so that numbers near to the
+        text's are all that can be expected."""
     )
     return section
 

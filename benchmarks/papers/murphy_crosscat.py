@@ -13,20 +13,18 @@ from published import MURPHY_FIGURE_25_20 as THEIRS
 from section import Form, Section, new_figure, run
 
 
-def views_table(model: CrossCat, columns: list[str], names: list[str]) -> list[dict]:
+def views_table(model: CrossCat, names: list[str]) -> list[dict]:
     """List the views with their features and the animals of their clusters."""
     lines = []
-    views = [np.asarray(features) for features in model.views_]
-    for view in sorted(range(len(views)), key=lambda v: -len(views[v])):
-        labels = np.asarray(model.labels_)[view]
-        clusters = [np.asarray(names)[labels == c] for c in np.unique(labels)]
+    for view in model.views_:
+        clusters = [np.asarray(names)[view.labels == c] for c in range(view.n_clusters)]
+        clusters.sort(key=len, reverse=True)
         shown = [f"{', '.join(c[:4])}{', ...' if len(c) > 4 else ''}" for c in clusters]
-        features = [columns[i] if isinstance(i, int | np.integer) else str(i) for i in views[view]]
         lines.append(
             {
-                "features": len(features),
-                "such as": ", ".join(features[:8]),
-                "clusters": len(clusters),
+                "features": len(view.columns),
+                "such as": ", ".join(map(str, view.columns[:8])),
+                "clusters": view.n_clusters,
                 "animals": "; ".join(shown[:6]),
             }
         )
@@ -48,14 +46,13 @@ def make(form: Form, folder: Path) -> Section:
         section.left_out(reason)
         return section
     X = table.X.astype(bool)
-    columns = [str(name) for name in table.X.columns]
     names = [str(name).replace("+", " ") for name in table.X.index]
     n_chains, n_sweeps = form.pick((1, 5), (2, 40), (4, 200))
     model = CrossCat(n_chains=n_chains, n_sweeps=n_sweeps, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X)
-    lines = views_table(model, columns, names)
+    lines = views_table(model, names)
     section.values = {"views": len(lines), "largest": lines[0]}
     section.table(lines)
     if form.name != "tiny":
@@ -65,10 +62,10 @@ def make(form: Form, folder: Path) -> Section:
         section.picture(figure, folder, "murphy-25-20", words, 70)
     section.text(
         f"""That table is not public: this is the one of figure 25.18, {len(names)} animals, all of
-        them mammals, by {len(columns)} features ({table.source}). So there is no partition into
+        them mammals, by {X.shape[1]} features ({table.source}). So there is no partition into
         birds, reptiles, mammals and invertebrates to find; what divides mammals is water against
-        land, and diet. Shown is the partition of highest probability among {n_chains} chains of
-        {n_sweeps} sweeps."""
+        land, and diet. Shown are the views of least posterior expected loss, from {n_chains} chains
+        of {n_sweeps} sweeps; theirs are of one partition of high probability."""
     )
     return section
 

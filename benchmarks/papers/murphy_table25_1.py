@@ -68,9 +68,11 @@ def make(form: Form, folder: Path) -> Section:
         clustering (BHC) on five sets: BHC is ahead on all but glass.""",
     )
     lines = []
-    for name in form.pick(("synthetic",), tuple(MURPHY_TABLE_25_1), tuple(MURPHY_TABLE_25_1)):
+    for name in form.pick(
+        ("synthetic", "newsgroups"), tuple(MURPHY_TABLE_25_1), tuple(MURPHY_TABLE_25_1)
+    ):
         drawn = name not in ("newsgroups", "glass")  # the others are used whole
-        n_draws = form.pick(3, 3, 10) if drawn else 1
+        n_draws = form.pick(10, 10, 30) if drawn else 1
         try:
             runs = pd.DataFrame([purities(name, seed) for seed in range(n_draws)])
         except Absent as reason:

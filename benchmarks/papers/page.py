@@ -63,6 +63,10 @@ def render(results: Path, pictures: Path) -> str:
         f"This page was made in the {' and '.join(forms)} form, in {seconds / 60:.0f} minutes of "
         f"processor time, with Python {platform.python_version()}."
     )
+    absent = [name for names in CHAPTERS.values() for name in names if name not in found]
+    if absent:
+        scripts = ", ".join(f"`{name}.py`" for name in absent)
+        made += f"\n\nLeft out, as their scripts did not finish in that run: {scripts}."
     lines = [HEAD.format(made=made)]
     pictures.mkdir(parents=True, exist_ok=True)
     for chapter, names in CHAPTERS.items():
@@ -80,6 +84,11 @@ def _section(name: str, section: dict[str, Any], results: Path, pictures: Path) 
             lines.append(f"{block['text']}\n")
         elif block["kind"] == "table":
             lines.append(f"{_table(block['records'])}\n")
+        elif block["kind"] == "private picture":
+            lines.append(
+                f"*{block['text']}* The script writes this picture to `{block['file']}`; its data "
+                "may not be redistributed.\n"
+            )
         else:
             shutil.copy(results / block["file"], pictures / block["file"])
             lines.append(

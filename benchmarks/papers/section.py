@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 FORMS = ("tiny", "quick", "full")
+N_COLORS = 96  # of a picture
 RESULTS = Path(__file__).parent / "results"
 COLORS = ("#c8553d", "#2d7d9a", "#7a9e3f", "#8f6fb0", "#d59a2c", "#5b5b5b", "#b5738d", "#4aa39b")
 
@@ -55,11 +57,26 @@ class Section:
         shown = [{str(key): _cell(value, digits) for key, value in r.items()} for r in records]
         self.blocks.append({"kind": "table", "records": shown})
 
-    def picture(self, figure: Figure, folder: Path, name: str, words: str, dpi: int = 80) -> None:
-        """Save a figure and add it; ``words`` tell what is to be seen."""
-        figure.savefig(folder / f"{name}.png", dpi=dpi, metadata={"Software": None})
+    def picture(
+        self,
+        figure: Figure,
+        folder: Path,
+        name: str,
+        words: str,
+        dpi: int = 80,
+        is_free: bool = True,
+    ) -> None:
+        """Save a figure and add it; ``words`` tell what is to be seen.
+
+        One whose data may not be redistributed is not free: it stays in the folder of results.
+        """
+        file = folder / f"{name}.png"
+        figure.savefig(file, dpi=dpi)
+        with Image.open(file) as drawn:  # few colours: a third of the bytes
+            drawn.convert("RGB").quantize(N_COLORS).save(file, optimize=True)
         words = " ".join(words.split())
-        self.blocks.append({"kind": "picture", "file": f"{name}.png", "text": words})
+        kind = "picture" if is_free else "private picture"
+        self.blocks.append({"kind": kind, "file": f"{name}.png", "text": words})
 
     def left_out(self, reason: object) -> None:
         """Say what is missing, and why."""

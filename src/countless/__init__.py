@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 from countless._registry import PUBLIC
 
 if TYPE_CHECKING:
+    from countless._path.model_penalty import aic_penalty as aic_penalty
+    from countless._path.model_penalty import alpha_from_penalty as alpha_from_penalty
+    from countless._path.model_penalty import penalty_from_alpha as penalty_from_alpha
     from countless._path.penalty import farthest_first_penalty as farthest_first_penalty
     from countless._path.penalty import penalty_path as penalty_path
+    from countless._report.describe import describe as describe
     from countless._report.page import report as report
     from countless._tree.gap import cut_gap as cut_gap
     from countless.affinity_propagation import AffinityPropagation as AffinityPropagation

@@ -34,12 +34,16 @@ def check_flags(estimator: Any, *names: str) -> None:
             raise ValueError(f"{name} must be True or False; got {value!r}")
 
 
+def check_count(name: str, value: Any) -> None:
+    """Raise a ValueError unless a parameter is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+
+
 def check_counts(estimator: Any, *names: str) -> None:
     """Raise a ValueError unless these are integers of at least 1."""
     for name in names:
-        value = getattr(estimator, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        check_count(name, getattr(estimator, name))
 
 
 def check_tol(estimator: Any) -> None:

@@ -247,12 +247,16 @@ EDITED_CLUSTERING = Estimator("EditedClustering", "countless.edited_clustering")
 # Public functions, and the modules that they are imported from.
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
+        "aic_penalty": "countless._path.model_penalty",
+        "alpha_from_penalty": "countless._path.model_penalty",
         "apply_edits": "countless.edited_clustering",
         "bootstrap": "countless.stability",
         "cut_gap": "countless._tree.gap",
+        "describe": "countless._report.describe",
         "farthest_first_penalty": "countless._path.penalty",
         "hdp_penalties": "countless.hdp_means",
         "load_model": "countless.serialize.model_file",
+        "penalty_from_alpha": "countless._path.model_penalty",
         "penalty_path": "countless._path.penalty",
         "report": "countless._report.page",
         "save_model": "countless.serialize.model_file",

@@ -257,7 +257,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
         with open_threads(model.n_jobs) as each:
             edges = model._make_edges(X, each)
-            prepare(edges, model._resolve_preference(X, edges, seed, each), seed, each)
+            prepare(edges, model._resolve_preference(X, edges, each), seed, each)
             problem = Problem(edges, weights_of(check_prior(model.prior), len(edges.own)), each)
             yield from snapshots(problem, damping=model._first_damping(problem), n_iter=n_iter)
 

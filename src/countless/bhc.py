@@ -180,7 +180,7 @@ class BayesianHierarchicalClustering(
         """
         model = self._check_parameters()
         table = check_table(self, X, model, reset=True)
-        model.check_shape(*table.shape)
+        model.check_shape(len(table), self.n_features_in_)
         bound = model.bind(table)
         with one_library_thread(), report_passes(self, X) as on_pass:
             leaf_labels, fit = self._grow(bound, bound.rows(table), on_pass)

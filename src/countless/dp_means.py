@@ -190,6 +190,8 @@ class DPMeans(
     _stream: Stream
     penalty_: float
     objective_history_: np.ndarray
+    background_price_: float
+    objective_: float
 
     def __init__(
         self,

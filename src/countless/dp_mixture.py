@@ -195,7 +195,7 @@ class DPMixture(SampledMixture):
         schedule = self._check_parameters()
         model = as_model(self.model)
         table = check_table(self, X, model, reset=True)
-        model.check_shape(*table.shape)
+        model.check_shape(len(table), self.n_features_in_)
         bound = model.bind(table)
         given = bound.rows(table)
         rows = bound.spread(given)

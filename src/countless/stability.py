@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state, get_tags, resample
 
 from countless._labels import number_by_appearance
 from countless._memory import state_memory
+from countless._parameters import check_count
 from countless._show import Plotted, Records
 from countless._threads import open_threads
 
@@ -216,8 +217,7 @@ def bootstrap(
     (2, 2)
     """
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if not isinstance(n_draws, int | np.integer) or n_draws < 1:
-        raise ValueError(f"n_draws must be a whole number of at least 1; got {n_draws!r}")
+    check_count("n_draws", n_draws)
     if not 0 < share <= 1 or (share == 1 and not replace):
         raise ValueError(
             f"share must be above 0 and at most 1, and below 1 without replacement; got {share!r}"

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import countless._mcmc.particles as particles
 import countless._mcmc.sampled as sampled
-from countless import DPMeans, DPMixture
+from countless import DPMeans, DPMixture, alpha_from_penalty
 from countless._mcmc.chains import Schedule, run_chains
 from countless.models import FixedGaussian, Gaussian, Multinomial
 from countless.priors import DirichletProcess, FiniteDirichlet
@@ -60,7 +60,9 @@ def test_draws_depend_on_the_seed_alone():
 @pytest.mark.slow
 def test_small_variances_give_dp_means():
     variance, prior_variance, penalty = 0.05, 100.0, 30.0
-    alpha = (1 + prior_variance / variance) * np.exp(-penalty / (2 * variance))
+    alpha = alpha_from_penalty(
+        penalty, variance=variance, prior_variance=prior_variance, n_features=2
+    )
     hard = DPMeans(penalty=penalty, random_state=0).fit(X)
     for sampler in ("collapsed", "uncollapsed"):
         soft = DPMixture(

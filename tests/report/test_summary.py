@@ -36,7 +36,7 @@ def test_traits_are_those_of_a_plain_loop(weight):
             if abs(difference) >= 0.2 and (feature.level is None or difference > 0):
                 ends = (feature.center + feature.scale * side[j] for side in (inside, outside))
                 expected[feature.column, feature.level] = (*ends, difference)
-        found = {(trait.column, trait.level): trait[2:] for trait in cluster.traits}
+        found = {(trait.column, trait.level): trait[2:5] for trait in cluster.traits}
         assert found.keys() == expected.keys()
         for key, numbers in found.items():
             assert numbers == pytest.approx(expected[key])

@@ -30,6 +30,11 @@ MIXED[5][1] = None
 COUNTS = RNG.poisson(3.0, size=(20, 4)) + 20 * (np.arange(20)[:, None] < 10)
 SHORT = {"n_chains": 1, "n_sweeps": 4, "random_state": 0}
 
+MERGE = {
+    "format": "countless edits",
+    "version": 1,
+    "edits": [{"action": "merge", "clusters": [0, 1]}],
+}
 MODELS = [
     ("DPMeans", lambda: countless.DPMeans(3.0).fit(X), X),
     ("DPMeans cosine", lambda: countless.DPMeans(divergence="cosine").fit(X), X),
@@ -48,6 +53,11 @@ MODELS = [
     ("AffinityPropagation", lambda: countless.AffinityPropagation().fit(X), X),
     ("DivisiveClustering", lambda: countless.DivisiveClustering(n_clusters=3).fit(X), X),
     ("LinkageClustering", lambda: countless.LinkageClustering(n_clusters=3).fit(X), X),
+    (
+        "EditedClustering",
+        lambda: countless.apply_edits(countless.DPMeans(3.0).fit(X), MERGE),
+        X,
+    ),
     ("MergedMixture", lambda: MergedMixture().fit(X), X),
     *(
         (

@@ -1,7 +1,7 @@
 """The reader of Parquet: a file, or a folder of files with equal columns, by row groups."""
 
 import io
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +63,36 @@ def read(
     with one_line_errors(name):
         table = parquet.ParquetFile(file).read()
     return columns_of(table, table.column_names, name, as_text)
+
+
+def extend(
+    file: io.BufferedIOBase,
+    name: str,
+    format: Format,
+    style: TextStyle,
+    columns: Mapping[str, np.ndarray],
+) -> bytes:
+    """Return the table with more columns of numbers; NaN is null.
+
+    Examples
+    --------
+    >>> from countless._formats import FORMATS
+    >>> file = io.BytesIO()
+    >>> parquet.write_table(pa.table({"a": [1, None]}), file)
+    >>> more = {"cluster": np.array([0.0, np.nan])}
+    >>> new = extend(file, "t", FORMATS["parquet"], TextStyle(), more)
+    >>> parquet.read_table(io.BytesIO(new)).to_pydict()
+    {'a': [1, None], 'cluster': [0, None]}
+    """
+    with one_line_errors(name):
+        table = parquet.ParquetFile(file).read()
+        for label, values in columns.items():
+            array = pa.array(values, from_pandas=True)
+            whole = np.array_equal(values[~np.isnan(values)] % 1, np.zeros(len(array.drop_null())))
+            table = table.append_column(label, array.cast(pa.int64()) if whole else array)
+        new = io.BytesIO()
+        parquet.write_table(table, new)
+    return new.getvalue()
 
 
 def parts(path: Path, format: Format, style: TextStyle) -> list[ParquetPart]:

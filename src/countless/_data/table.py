@@ -6,10 +6,12 @@ Rows are numbered from 1 in all messages, and the header line is not a row.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 
 from .._errors import InputError
+from .._formats import TextStyle
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Unusable:
 Column = Numbers | Words | Unusable
 
 
+_USUAL = TextStyle()
+
+
 @dataclass(frozen=True)
 class Table:
     """Named columns of equal length, and their source.
@@ -93,6 +98,8 @@ class Table:
     format: str = "memory"
     sha256: str = ""
     uniform: bool = False
+    path: Path | None = None  # of the file, if it is one
+    style: TextStyle = _USUAL
 
     def column(self, name: str) -> Column:
         """Return the column of that name, or raise an error that suggests similar names."""

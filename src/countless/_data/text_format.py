@@ -8,10 +8,11 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
@@ -21,13 +22,15 @@ from . import part
 from .arrow import Columns, columns_of, one_line_errors
 from .flat import FlatFile
 from .part import Tables, one_line, with_words
-from .table import Table
+from .table import Table, shortest
 
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 _LARGEST_BLOCK = 2**31 - 1  # pyarrow counts the bytes of a block in 32 bits
 _OTHER_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
 _GZIP_MAGIC = b"\x1f\x8b"
+# A line and its end; a line break between quotes does not end it.
+_LINE = re.compile(rb'((?:[^"\r\n]+|"[^"]*"?)*)(\r\n|\n|\r|\Z)')
 
 
 class TextPart(NamedTuple):
@@ -69,6 +72,43 @@ def read(
 def parts(path: Path, format: Format, style: TextStyle) -> list[TextPart]:
     """Return the one part of a text table."""
     return [TextPart(path, format, style)]
+
+
+def extend(
+    file: io.BufferedIOBase,
+    name: str,
+    format: Format,
+    style: TextStyle,
+    columns: Mapping[str, np.ndarray],
+) -> bytes:
+    """Return the text with more columns of numbers; NaN is an empty cell.
+
+    Examples
+    --------
+    >>> from countless._formats import FORMATS
+    >>> file = io.BytesIO(b'a;b\\r\\n"1;5";x')
+    >>> extend(file, "t", FORMATS["csv"], TextStyle(";", ","), {"c": np.array([0.5])})
+    b'a;b;c\\r\\n"1;5";x;0,5'
+    """
+    delimiter = style.delimiter or format.delimiter
+    cells = [map(_cell(style.decimal, delimiter), values.tolist()) for values in columns.values()]
+    more = [delimiter.join(row).encode() for row in zip(*cells, strict=True)]
+    if style.header:
+        more.insert(0, delimiter.join(columns).encode())
+    found = [match.groups() for match in _LINE.finditer(_unzipped(file.read(), name))]
+    if sum(bool(line) for line, _ in found) != len(more):
+        raise InputError(f"the lines of {name} cannot be told apart, for lack of regular quotes")
+    left = iter(more)
+    add = delimiter.encode()
+    return b"".join(line + add + next(left) + end if line else end for line, end in found)
+
+
+def _cell(decimal: str, delimiter: str) -> Callable[[float], str]:
+    def cell(value: float) -> str:
+        text = "" if np.isnan(value) else shortest(value).replace(".", decimal)
+        return f'"{text}"' if delimiter in text else text
+
+    return cell
 
 
 def parse_text(

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from countless._auto.tables import is_graph
 from countless._data.cells import NUMERIC, levels_of, numbers_of, read_columns
+from countless.preprocess.prepare import Feature
 
 # Rows that are shown, and those of the smallest clusters that a sample always has.
 MOST_ROWS, FEWEST_OF_A_CLUSTER = 20_000, 20
@@ -87,8 +88,8 @@ def sheet_of(X: Any, labels: np.ndarray, *, source: str, names: Any = None) -> S
     elif (array := _as_numbers(X)) is not None:
         columns, matrix, n_columns = _of_matrix(array, labels), array, array.shape[1]
     else:
-        columns = [_of_cells(column) for column in read_columns(X)]
-        matrix, n_columns = encoded(columns), len(columns)
+        columns = columns_of(X)
+        matrix, n_columns = encoded(columns)[0], len(columns)
     n_rows = len(labels)
     return Sheet(source, columns, matrix, np.arange(1, n_rows + 1), names, n_rows, n_columns)
 
@@ -104,8 +105,8 @@ def _as_numbers(X: Any) -> np.ndarray | None:
     return array if np.isfinite(array).all() else None
 
 
-def encoded(columns: Sequence[SheetColumn]) -> np.ndarray:
-    """Return the columns that were used as numbers to compare rows by.
+def encoded(columns: Sequence[SheetColumn]) -> tuple[np.ndarray, list[Feature]]:
+    """Return the columns that were used as numbers to compare rows by, and what these mean.
 
     Numbers without missing values are unchanged if there is no other column. Otherwise they are
     standardized, 0 where missing, and a level becomes an indicator column.
@@ -113,24 +114,29 @@ def encoded(columns: Sequence[SheetColumn]) -> np.ndarray:
     Examples
     --------
     >>> color = SheetColumn("color", np.array([0, 1, -1]), ("red", "blue"), True, "", "")
-    >>> encoded([color]).round(2).tolist()
-    [[0.71, 0.0], [0.0, 0.71], [0.0, 0.0]]
+    >>> matrix, features = encoded([color])
+    >>> matrix.round(2).tolist(), [feature.level for feature in features]
+    ([[0.71, 0.0], [0.0, 0.71], [0.0, 0.0]], ['red', 'blue'])
     """
     used = [column for column in columns if column.used]
     if all(column.levels is None and np.isfinite(column.values).all() for column in used):
-        return np.column_stack([column.values for column in used])
-    parts = []
+        features = [Feature(column.name, None, 0.0, 1.0) for column in used]
+        return np.column_stack([column.values for column in used]), features
+    parts, features = [], []
     for column in used:
         if column.levels is not None:
             parts.append((column.values[:, None] == np.arange(len(column.levels))) / np.sqrt(2))
+            features += [Feature(column.name, one, 0.0, float(np.sqrt(2))) for one in column.levels]
             continue
         known = np.isfinite(column.values)
         values = column.values[known]
-        spread = values.std() if len(values) else 0.0
+        center = float(values.mean()) if len(values) else 0.0
+        scale = float(values.std()) if len(values) else 0.0
         scaled = np.zeros((len(known), 1))
-        scaled[known, 0] = (values - values.mean()) / spread if spread > 0 else 0.0
+        scaled[known, 0] = (values - center) / scale if scale > 0 else 0.0
         parts.append(scaled)
-    return np.hstack(parts)
+        features.append(Feature(column.name, None, center, scale))
+    return np.hstack(parts), features
 
 
 def _of_matrix(matrix: Any, labels: np.ndarray) -> list[SheetColumn]:
@@ -157,6 +163,11 @@ def _differences(matrix: Any, labels: np.ndarray) -> np.ndarray:
     square = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
     variance = np.asarray(square.mean(axis=0)).ravel() - np.square(mean)
     return np.where(variance > 0, between / np.where(variance > 0, variance, 1), 0)
+
+
+def columns_of(X: Any) -> list[SheetColumn]:
+    """Return the columns of a data frame, or of an array of any cells."""
+    return [_of_cells(column) for column in read_columns(X)]
 
 
 def _of_cells(column: Any) -> SheetColumn:
@@ -233,7 +244,7 @@ def plain_column(column: SheetColumn, shown: np.ndarray) -> dict[str, Any]:
     --------
     >>> column = SheetColumn("x", np.array([0.123456, np.nan]), None, True, "numeric", "")
     >>> plain_column(column, np.array([0, 1]))["values"]
-    [0.12346, None]
+    [0.123456, None]
     """
     values = column.values[shown]
     plain: dict[str, Any] = {"name": column.name, "used": column.used}

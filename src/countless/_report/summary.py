@@ -19,13 +19,14 @@ NOISE = -1
 SMALLEST_DIFFERENCE = 0.2  # smaller differences, in standard deviations, are not reported
 _BLOCK = 4096
 _TINY = np.finfo(float).tiny
+_ROUNDING = 1e-6  # of the variance of a standardized 0/1 column in float32
 
 
 class Trait(NamedTuple):
     """One distinguishing feature of a cluster, in the units of the table.
 
-    For a numeric column ``inside`` and ``outside`` are means; for a level of a categorical column
-    they are the shares of rows that have it.
+    For a numeric column ``inside`` and ``outside`` are means; for a level of a categorical column,
+    or a binary column of 0 and 1, they are the shares of rows that have it.
     """
 
     column: str
@@ -33,16 +34,27 @@ class Trait(NamedTuple):
     inside: float
     outside: float
     difference: float
+    binary: bool = False
+
+    @property
+    def is_share(self) -> bool:
+        """Whether ``inside`` and ``outside`` are shares of rows."""
+        return self.binary or self.level is not None
 
 
 class ClusterSummary(NamedTuple):
-    """One cluster; ``typical`` is the position of its typical row in the matrix."""
+    """One cluster; ``typical`` is the position of its typical row in the matrix.
+
+    ``means`` are those of all features, in the units of the table; for a level of a categorical
+    column the share of rows that have it.
+    """
 
     label: int
     size: int
     share: float
     typical: int
     traits: list[Trait]
+    means: Sequence[float] = ()
 
 
 # Calls a function with (first row, rows, their labels, their weights or None) for every block of a
@@ -115,10 +127,32 @@ def summarize_clusters(
         typical = np.where(distance < nearest, place, typical)
         nearest = np.minimum(distance, nearest)
     deviation = np.sqrt(squares / mass.sum())
-    return describe(sums, deviation, typical, features, n_traits=n_traits)
+    return summaries_of(sums, deviation, typical, features, n_traits=n_traits)
 
 
-def describe(
+def distances_to_means(
+    X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the Euclidean distance of each row from the mean of its cluster; NaN for noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distances_to_means(np.array([[0.0], [1.0], [7.0]]), np.array([0, 0, -1])).tolist()
+    [0.5, 0.5, nan]
+    """
+    sums = add_up(_visit_slices(X, labels, weight, sums_of_block))
+    means = sums.total / np.maximum(sums.mass, _TINY)[:, None]
+    distance = np.empty(len(X))
+    for at in range(0, len(X), _BLOCK):
+        part = slice(at, at + _BLOCK)
+        center = means[np.searchsorted(sums.labels, labels[part])]
+        distance[part] = np.sqrt(np.square(X[part] - center).sum(axis=1))
+    distance[labels == NOISE] = np.nan
+    return distance
+
+
+def summaries_of(
     sums: Sums,
     deviation: np.ndarray,
     typical: Sequence[int] | np.ndarray,
@@ -133,13 +167,15 @@ def describe(
     outside = (total.sum(axis=0) - total) / np.maximum(outside_mass, _TINY)[:, None]
     difference = (inside - outside) / np.where(deviation > 0, deviation, np.inf)
     difference[outside_mass <= 0] = 0
+    binary = _are_binary(features, total.sum(axis=0) / mass.sum(), deviation)
     clusters = [
         ClusterSummary(
             int(sums.labels[c]),
             int(sums.size[c]),
             float(mass[c] / mass.sum()),
             int(typical[c]),
-            _traits(features, inside[c], outside[c], difference[c], n_traits),
+            _traits(features, inside[c], outside[c], difference[c], binary, n_traits),
+            [_in_units(*pair) for pair in zip(features, inside[c].tolist(), strict=True)],
         )
         for c in range(len(mass))
     ]
@@ -211,6 +247,7 @@ def _traits(
     inside: np.ndarray,
     outside: np.ndarray,
     difference: np.ndarray,
+    binary: np.ndarray,
     n_traits: int,
 ) -> list[Trait]:
     """Return the largest differences; for categorical columns, levels that are overrepresented."""
@@ -222,8 +259,23 @@ def _traits(
         if feature.level is not None and difference[j] < 0:
             continue
         here, rest = (_in_units(feature, float(side[j])) for side in (inside, outside))
-        traits.append(Trait(feature.column, feature.level, here, rest, float(difference[j])))
+        size = float(difference[j])
+        traits.append(Trait(feature.column, feature.level, here, rest, size, bool(binary[j])))
     return traits
+
+
+def _are_binary(features: Sequence[Feature], mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Return which numeric features are 0 or 1 in every row: those with E[x^2] = E[x].
+
+    For integers ``x (x - 1)`` is never negative, so that its mean is 0 for these alone.
+    """
+    binary = []
+    for feature, center, spread in zip(features, mean, deviation, strict=True):
+        share = feature.center + feature.scale * center
+        variance = (feature.scale * spread) ** 2
+        is_one = feature.level is None and abs(variance - share * (1 - share)) <= _ROUNDING
+        binary.append(is_one and 0 < share < 1)
+    return np.array(binary, dtype=bool)
 
 
 def _in_units(feature: Feature, value: float) -> float:

@@ -11,6 +11,7 @@ from rich.text import Text
 from ..preprocess.plan import ColumnReport
 from .plain import number, percent, printable
 from .summary import NOISE, ClusterSummary, Trait
+from .words import Word
 
 MOST_CLUSTERS = 20
 FEW_CLUSTERS = 8  # with more clusters each shows two traits, so that they fit on a screen or two
@@ -85,6 +86,7 @@ def clusters_view(
     cell: Callable[[int, str], str],
     row_name: Callable[[int], str],
     names: Mapping[int, str] | None = None,
+    words: Mapping[int, Sequence[Word]] | None = None,
 ) -> RenderableType:
     """Show each cluster with its size, its distinguishing features, and a typical row.
 
@@ -98,6 +100,8 @@ def clusters_view(
         The name of the row at a position of the matrix.
     names : mapping from int to str, optional
         The names of some clusters.
+    words : mapping from int to sequence of Word, optional
+        The words that set clusters apart.
 
     Returns
     -------
@@ -131,9 +135,11 @@ def clusters_view(
             Text(printable(row_name(cluster.typical))),
             style="bold",
         )
+        if shown := ", ".join(one.word for one in (words or {}).get(cluster.label, ())):
+            grid.add_row("", "", "", "", Text(printable(shown), style="italic"))
         for trait in cluster.traits[: 2 if len(clusters) > FEW_CLUSTERS else None]:
-            shown = _trait_cells(trait, cell(cluster.typical, trait.column))
-            grid.add_row("", "", "", *(Text(printable(part)) for part in shown))
+            cells = _trait_cells(trait, cell(cluster.typical, trait.column))
+            grid.add_row("", "", "", *(Text(printable(part)) for part in cells))
     rest = len(clusters) - MOST_CLUSTERS
     return _with_rest(grid, rest, "clusters; run.json describes them all")
 
@@ -146,14 +152,50 @@ def _cluster_name(label: int, names: Mapping[int, str]) -> str:
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
     typical = typical or "(missing)"
-    if trait.level is None:
-        if len(typical) > LONGEST_NUMBER and typical != "(missing)":
-            typical = f"{float(typical):.6g}"
-        deviation = (trait.inside - trait.outside) / trait.difference
-        here, rest = (number(value, deviation) for value in (trait.inside, trait.outside))
-        return arrow, trait.column, here, rest, typical
-    name = f"{trait.column} = {trait.level}"
-    return arrow, name, percent(trait.inside), percent(trait.outside), typical
+    if not trait.is_share and len(typical) > LONGEST_NUMBER and typical != "(missing)":
+        typical = f"{float(typical):.6g}"
+    return arrow, _trait_name(trait), *_amounts(trait), typical
+
+
+def _amounts(trait: Trait) -> tuple[str, str]:
+    """Return how much there is of a trait in the cluster, and in the others."""
+    if trait.is_share:
+        return percent(trait.inside), percent(trait.outside)
+    deviation = (trait.inside - trait.outside) / trait.difference
+    return number(trait.inside, deviation), number(trait.outside, deviation)
+
+
+def _trait_name(trait: Trait) -> str:
+    return trait.column if trait.level is None else f"{trait.column} = {trait.level}"
+
+
+def trait_text(trait: Trait) -> str:
+    """Return a trait in words, with its size in standard deviations of the column.
+
+    Examples
+    --------
+    >>> trait_text(Trait("milk", None, 1.0, 0.03, 1.9, binary=True))
+    'milk: 100 %, others 3 % (+1.9 sd)'
+    >>> trait_text(Trait("age", None, 20.0, 60.0, -2.0))
+    'age: 20, others 60 (-2.0 sd)'
+    """
+    here, rest = _amounts(trait)
+    return f"{_trait_name(trait)}: {here}, others {rest} ({trait.difference:+.1f} sd)"
+
+
+def trait_label(trait: Trait) -> str:
+    """Return a trait as a short name.
+
+    Examples
+    --------
+    >>> trait_label(Trait("age", None, 20.0, 60.0, -2.0))
+    'low age'
+    >>> trait_label(Trait("milk", None, 0.0, 0.9, -1.9, binary=True))
+    'no milk'
+    """
+    if trait.is_share:
+        return _trait_name(trait) if trait.difference > 0 else f"no {_trait_name(trait)}"
+    return f"{'high' if trait.difference > 0 else 'low'} {trait.column}"
 
 
 def _grid(*headings: str) -> Grid:

@@ -17,11 +17,9 @@ def run_bicluster(
     screen: "Screen", choices: "DataChoices", estimator: Any, request: "Request"
 ) -> None:
     """Fit a table, report the clusters of rows and columns, and write them."""
-    from .._data.write import table_csv, write_directory
+    from .._data.write import table_csv
     from ..serialize.model_file import model_bytes
-    from .console import to_json
-    from .options import FILES
-    from .run import run_record
+    from .run import write_run
 
     mixed = read_for_fit(screen, choices)
     _check_one_kind(mixed)
@@ -43,11 +41,7 @@ def run_bicluster(
 
         with screen.step("report", "drawing the report"):
             files["report.html"] = report_of_cells(estimator, mixed, request)
-    source = mixed.record()
-    record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
-    files["run.json"] = to_json(record).encode()
-    write_directory(request.out, files, FILES, request.force)
-    screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    record = write_run(screen, mixed.record(), estimator, request, result, files)
     screen.finish(record)
 
 

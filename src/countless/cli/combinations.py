@@ -25,7 +25,7 @@ CONFLICTS = (
         ("compare", "group", "categorical", "missing impute"),
         "needs the whole table in memory",
     ),
-    Conflict(("stream", "out-of-core", "dask"), ("report", "edits")),
+    Conflict(("stream", "out-of-core", "dask"), ("report", "edits", "texts")),
     Conflict(("out-of-core", "dask"), ("metric",), "compares all pairs of rows"),
 )
 REQUIRED = {"block-rows": "stream", "bootstrap": "report"}
@@ -35,11 +35,14 @@ SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask")
 NOT_TAKEN = {
     "rows": ((), ""),
     "edges": (
-        ("columns", "exclude", "categorical", "id", "compare", "group", "scale", "report", "edits"),
+        (
+            *("columns", "exclude", "categorical", "id", "compare", "group", "scale"),
+            *("report", "edits", "texts"),
+        ),
         "it reads an edge list",
     ),
     "table": (
-        ("weight", "compare", "group", "scale", "edits", "bootstrap"),
+        ("weight", "compare", "group", "scale", "edits", "bootstrap", "texts"),
         "it takes columns as they are",
     ),
 }

@@ -116,11 +116,9 @@ def run_crosscat(
 ) -> None:
     """Fit a table for ``countless fit``, report its views, and write labels."""
     from .._data.table import counted
-    from .._data.write import table_csv, write_directory
+    from .._data.write import table_csv
     from ..serialize.model_file import model_bytes
-    from .console import to_json
-    from .options import FILES
-    from .run import run_record
+    from .run import write_run
 
     mixed = read_for_fit(screen, choices)
     fit_mixed(screen, mixed, estimator, request.method)
@@ -135,11 +133,7 @@ def run_crosscat(
 
         with screen.step("report", "drawing the report"):
             files["report.html"] = report_of_cells(estimator, mixed, request)
-    source = mixed.record()
-    record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
-    files["run.json"] = to_json(record).encode()
-    write_directory(request.out, files, FILES, request.force)
-    screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    record = write_run(screen, mixed.record(), estimator, request, result, files)
     screen.note(f"labels.csv has {counted(len(views), 'column')} of labels, one for each view")
     screen.finish(record)
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from .. import metrics
 from .._data.columns import Roles, examine_columns
+from .._data.read import extended
 from .._data.table import Column, Numbers, Table, counted, shortest
 from .._data.write import Content, labels_csv
 from .._errors import InputError
-from .._report.summary import ClusterSummary, summarize_clusters
+from .._report.summary import ClusterSummary, distances_to_means, summarize_clusters
 from .._report.text import columns_view
 from ..divergences import allows_scaling
 from ..preprocess.plan import ColumnReport, Plan, plan_preparation, row_groups, row_weights
 from ..preprocess.prepare import Feature, Preparation
 from .console import Screen
+from .options import TABLES
 
 ANY_COLUMNS = ("mixed", "hamming")  # metrics of unprocessed cells that ignore missing values
 LONGEST_NAME = 16  # to fit a terminal of 80 columns
@@ -110,6 +112,9 @@ class PreparedTable(Protocol):
     def labels_csv(self, labels: Any) -> Content:
         """Return the labels file."""
 
+    def with_clusters(self, labels: Any) -> dict[str, Content]:
+        """Return the user's table with the clusters, by its file name; empty if not possible."""
+
     def agreement(self, labels: Any) -> dict[str, Any] | None:
         """Compare the clusters with a column of known groups, if there is one."""
 
@@ -190,6 +195,18 @@ class MemoryTable(NamedTuple):
         name = self.roles.id
         ids = (name, self.table.words(name).words()) if name else None
         return labels_csv(labels, self.rows, self.table.n_rows, ids)
+
+    def with_clusters(self, labels: np.ndarray) -> dict[str, Content]:
+        """Return the user's file with clusters and distances; empty for arrays and stdin."""
+        if self.table.path is None or self.table.format not in TABLES:
+            return {}
+        distance = distances_to_means(self.matrix, labels, self.weight)
+        columns = {}
+        for name, values in (("cluster", labels), ("distance", distance)):
+            columns[name] = np.full(self.table.n_rows, np.nan)
+            columns[name][self.rows] = values
+        columns["distance"] = np.array([float(f"{d:.6g}") for d in columns["distance"]])
+        return {TABLES[self.table.format]: extended(self.table, columns)}
 
     def agreement(self, labels: np.ndarray) -> dict[str, Any] | None:
         """Compare the clusters with the column that was excluded for that purpose."""

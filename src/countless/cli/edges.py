@@ -7,13 +7,13 @@ import scipy.sparse as sp
 from rich.table import Table as Grid
 
 from .._data.table import Table, Words, counted
-from .._data.write import labels_csv, write_directory
+from .._data.write import labels_csv
 from .._errors import InputError
 from .._report.plain import how_sure, number, percent, printable
-from .console import Screen, to_json
-from .options import FILES, DataChoices
+from .console import Screen
+from .options import DataChoices
 from .progress import follow
-from .run import Request, run_record
+from .run import Request, write_run
 
 ENDS = ("source", "target")
 WEIGHT = "weight"
@@ -121,10 +121,7 @@ def run_graph(screen: Screen, edges: Edges, estimator: Any, request: Request) ->
         "columns": edges.columns,
     }
     result["clusters"] = clusters
-    record = run_record(screen, source, estimator, request, result, [*files, "run.json"])
-    files["run.json"] = to_json(record).encode()
-    write_directory(request.out, files, FILES, request.force)
-    screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    record = write_run(screen, source, estimator, request, result, files)
     screen.finish(record)
 
 

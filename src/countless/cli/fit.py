@@ -16,7 +16,15 @@ from .combinations import (
 )
 from .methods import METHODS, make_estimator, pairs_parameters
 from .mixture import mixture_options, takes_raw_values
-from .options import FILES, DataChoices, as_given, data_choices, data_options, named_after
+from .options import (
+    FILES,
+    DataChoices,
+    as_given,
+    check_exists,
+    data_choices,
+    data_options,
+    named_after,
+)
 from .picture import need_matplotlib
 from .report import edits_from, need_report
 
@@ -100,6 +108,13 @@ BLOCK_ROWS = 10_000
     help="Apply the edits that were saved on a report: names, merges, splits.",
 )
 @click.option(
+    "--texts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A text for each row, in UTF-8, one a line: clusters are named and described by their "
+    "words.",
+)
+@click.option(
     "--checkpoint",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -130,9 +145,10 @@ def fit(data: str, **options: Any) -> None:
     A table that does not fit in memory stays on disk (--out-of-core) or on a cluster (--dask);
     rows that keep coming are a --stream.
 
-    Prints what was read, how many clusters there are, and what sets each apart. Writes labels.csv,
-    model.zip and run.json. Rows are counted from 1, without the header. A value is missing when its
-    cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
+    Prints what was read, how many clusters there are, and what sets each apart. Writes the table
+    with a column for the cluster (table.csv), labels.csv, clusters.csv, model.zip and run.json, and
+    says in README.txt what each is. Rows are counted from 1, without the header. A value is missing
+    when its cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
 
     Methods for graphs read an edge list: the columns source and target, or the first two, and
     weight if there is one. labels.csv then has a line for each node.
@@ -145,6 +161,8 @@ def fit(data: str, **options: Any) -> None:
     parameters = method_parameters(method, arguments)
     choices = data_choices(data, options)
     choices.reading.check()
+    if options["texts"] is not None:
+        check_exists(str(options["texts"]))
 
     from .._data.write import check_free, check_free_file
 
@@ -177,6 +195,7 @@ def fit(data: str, **options: Any) -> None:
         options["report"],
         options["bootstrap"] or 0,
         edits,
+        options["texts"],
     )
     FITS["stream" if options["stream"] else method.estimator.gives](
         screen, choices, estimator, request

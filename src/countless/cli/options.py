@@ -17,18 +17,29 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Every file that a run may write.
-FILES = (
-    "blocks.png",
-    "candidates.png",
-    "columns.csv",
-    "labels.csv",
-    "model.zip",
-    "path.png",
-    "posterior.png",
-    "report.html",
-    "run.json",
-)
+# The name of the user's table with the clusters, by its format; an array has no named columns.
+TABLES = {each.name: f"table{each.suffixes[0]}" for each in FORMATS.values() if not each.uniform}
+
+# Every file that a run may write, and what it is, for README.txt.
+FILES = {
+    "README.txt": "this list",
+    "blocks.png": "the table, its rows and columns sorted by cluster",
+    "candidates.png": "the clusters of each method that was tried",
+    "clusters.csv": "a line for each cluster: its size, its typical row, the mean of each column "
+    "(for words: the share of rows that have the word)",
+    "columns.csv": "the cluster of each column",
+    "labels.csv": "the cluster of each row (of a graph: of each node), in the order of the input",
+    "model.zip": "the model, which labels new rows: countless predict model.zip NEW",
+    "path.png": "the number of clusters against the penalty",
+    "posterior.png": "the posterior of the mixture",
+    "report.html": "a page to look at in a browser, and to edit clusters on",
+    "run.json": "all results, and how to repeat the run: versions, arguments, seed, input",
+    **dict.fromkeys(
+        TABLES.values(),
+        "the input with a column for the cluster, and one for the distance of "
+        "the row from the mean of its cluster in units of the prepared columns",
+    ),
+}
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 

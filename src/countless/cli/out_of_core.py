@@ -21,7 +21,7 @@ from .._data.flat import FlatFile
 from .._data.part import LIMITS, Part, batch_rows
 from .._data.sources import Source
 from .._data.stored import scratch_folder
-from .._data.write import label_lines, labels_header
+from .._data.write import Content, label_lines, labels_header
 from .._errors import InputError
 from .._report.summary import ClusterSummary, Visit, summarize_clusters
 from ..divergences import allows_scaling
@@ -108,6 +108,10 @@ class StoredTable:
             used = _between(self.rows, at, at + len(names))
             here = np.asarray(self.rows[used.start : used.stop]) - at
             yield label_lines(left.take(len(used)), here, len(names), names)
+
+    def with_clusters(self, labels: Any) -> dict[str, Content]:
+        """Out of core the table is not copied."""
+        return {}
 
     def agreement(self, labels: Any) -> None:
         """Out of core there is no column to compare with."""

@@ -301,7 +301,7 @@ def _sheet(
     if naming is not None:
         words = table.words(naming).words()
         names = [words[row] for row in rows]
-    matrix = encoded(columns) if matrix is None else matrix
+    matrix = encoded(columns)[0] if matrix is None else matrix
     return Sheet(table.source, columns, matrix, rows + 1, names, table.n_rows, len(table.columns))
 
 

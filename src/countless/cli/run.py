@@ -1,11 +1,12 @@
 """One clustering from a prepared table to the files of a run; ``fit`` and ``demo`` share it."""
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .. import __version__
 from .._data.table import counted
-from .._data.write import Content, write_directory
+from .._data.write import Content, table_csv, write_directory
 from .._errors import InputError
 from .._report.plain import (
     how_probable,
@@ -26,6 +27,7 @@ from .._report.plain import (
 from .._report.summary import NOISE, ClusterSummary
 from .._report.text import candidates_view, clusters_view
 from ..edited_clustering import apply_edits
+from ..preprocess.prepare import Preparation
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
 from .data import Cells, MemoryTable, PreparedTable
@@ -35,6 +37,7 @@ from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
 from .report import report_of_data
+from .texts import read_texts, words_and_names
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
 
@@ -53,6 +56,7 @@ class Request:
     report: bool = False
     n_bootstrap: int = 0
     edits: dict[str, Any] | None = None
+    texts: Path | None = None
 
 
 def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
@@ -62,6 +66,10 @@ def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -
 
 
 def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
+    texts = None
+    if request.texts is not None:
+        assert isinstance(data, MemoryTable), "tables out of core were refused"
+        texts = read_texts(request.texts, data.table.n_rows)
     labels = _fit(screen, data, estimator, request.method)
     if request.edits is not None:
         estimator = _edit(screen, data, estimator, request.edits)
@@ -71,9 +79,18 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         agreement = data.agreement(labels)
         cells = data.cells([cluster.typical for cluster in clusters])
     result = result_of(estimator, clusters, cells, data) | {"agreement": agreement}
+    if texts is not None:
+        _add_words(result, data, estimator, clusters, texts)
     show_result(screen, clusters, cells, result, request.method)
 
-    files: dict[str, Content] = {"labels.csv": data.labels_csv(labels)}
+    files: dict[str, Content] = {
+        "labels.csv": data.labels_csv(labels),
+        "clusters.csv": clusters_csv(result["clusters"], clusters, cells, data.preparation),
+    }
+    try:
+        files |= data.with_clusters(labels)
+    except InputError as error:
+        screen.warn(f"no table with the clusters is written: {error}")
     if can_save(estimator):
         files["model.zip"] = model_bytes(estimator, data.preparation)
     else:
@@ -86,10 +103,7 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         assert isinstance(data, MemoryTable), "tables out of core were refused"
         with screen.step("report", "drawing the report"):
             files["report.html"] = report_of_data(estimator, data, labels, request)
-    record = run_record(screen, data.record(), estimator, request, result, [*files, "run.json"])
-    files["run.json"] = to_json(record).encode()
-    write_directory(request.out, files, FILES, request.force)
-    screen.show("", f"Wrote {request.out}/: {', '.join(sorted(files))}")
+    record = write_run(screen, data.record(), estimator, request, result, files)
     for hint in data.hints():
         screen.note(hint)
     screen.finish(record)
@@ -117,6 +131,22 @@ def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> An
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _add_words(
+    result: dict[str, Any],
+    data: PreparedTable,
+    estimator: Any,
+    clusters: list[ClusterSummary],
+    texts: list[str],
+) -> None:
+    """Add the words and the names of clusters to the result."""
+    given = getattr(estimator, "cluster_names_", [])
+    words, names = words_and_names(data, estimator.labels_, clusters, texts, given)
+    for one in result["clusters"]:
+        if one["label"] in words:
+            one["name"] = names[one["label"]]
+            one["words"] = words[one["label"]]
 
 
 def _edit(screen: Screen, data: PreparedTable, estimator: Any, edits: dict[str, Any]) -> Any:
@@ -188,7 +218,7 @@ def result_of(
     used = [column.name for column in data.columns if column.used]
     result["clusters"] = [
         {
-            **cluster._asdict(),
+            **{name: value for name, value in cluster._asdict().items() if name != "means"},
             **_name_of(estimator, cluster.label),
             "typical": int(cells.rows[cluster.typical]) + 1,
             "typical_values": {name: cells.cell(cluster.typical, name) for name in used},
@@ -262,8 +292,11 @@ def show_result(
         screen.show(how_sure(result["confidence"], result["plateaus"]))
     if "posterior" in result:
         screen.show(*how_sure_of_draws(result["posterior"]))
-    names = {one["label"]: one["name"] for one in result["clusters"] if "name" in one}
-    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names))
+    names, words = (
+        {one["label"]: one[kind] for one in result["clusters"] if kind in one}
+        for kind in ("name", "words")
+    )
+    screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names, words))
     if agreement := result["agreement"]:
         screen.show(
             "",
@@ -291,6 +324,64 @@ _PICTURES = {
     "path": _draw_path,
     "posterior": lambda estimator, data, seed: posterior_picture(estimator),
 }
+
+
+def clusters_csv(
+    records: list[dict[str, Any]],
+    clusters: list[ClusterSummary],
+    cells: Cells,
+    preparation: Preparation,
+) -> bytes:
+    """Return the profile of each cluster as CSV; ``records`` are those of `result_of`."""
+    header = ["cluster", "name", "rows", "share", "typical row"]
+    header += [
+        feature.column if feature.level is None else f"{feature.column} = {feature.level}"
+        for feature in preparation.features()
+    ]
+    lines = [
+        [
+            str(cluster.label),
+            record.get("name", ""),
+            str(cluster.size),
+            f"{cluster.share:.6g}",
+            cells.row_name(cluster.typical),
+            *(f"{mean:.6g}" for mean in cluster.means),
+        ]
+        for record, cluster in zip(records, clusters, strict=True)
+    ]
+    return table_csv(header, zip(*lines, strict=True))
+
+
+def write_run(
+    screen: Screen,
+    source: dict[str, Any],
+    estimator: Any,
+    request: Request,
+    result: dict[str, Any],
+    files: Mapping[str, Content],
+) -> dict[str, Any]:
+    """Write the files of a run, with its record, which is returned, and a list of what they are."""
+    names = sorted([*files, "README.txt", "run.json"])
+    record = run_record(screen, source, estimator, request, result, names)
+    own = {"README.txt": readme(names), "run.json": to_json(record).encode()}
+    write_directory(request.out, {**files, **own}, FILES, request.force)
+    screen.show("", f"Wrote {request.out}/: {', '.join(names)}")
+    return record
+
+
+def readme(names: Iterable[str]) -> bytes:
+    """Return a text that says what each file of a run is.
+
+    Examples
+    --------
+    >>> print(readme(["README.txt"]).decode(), end="")
+    What countless has written here:
+    <BLANKLINE>
+    README.txt
+        this list
+    """
+    lines = [f"{name}\n{indent(fill(FILES[name], 76), '    ')}\n" for name in names]
+    return "\n".join(["What countless has written here:\n", *lines]).encode()
 
 
 def run_record(

@@ -19,14 +19,14 @@ from .._data.write import Content, check_free, label_lines, labels_header, write
 from .._errors import InputError, shift_rows
 from .._files import InUseError, scratch_folder
 from .._formats import FORMATS
-from .._report.summary import ClusterSummary, Sums, describe
+from .._report.summary import ClusterSummary, Sums, summaries_of
 from ..preprocess.plan import ColumnReport, block_weights
 from ..preprocess.prepare import CategoricalStep, Preparation
 from ..serialize.model_file import model_bytes
 from .console import Screen, to_json
 from .data import Cells, MemoryTable, cell_text, in_table_terms, prepare_data
 from .options import FILES, DataChoices
-from .run import Request, result_of, run_record, show_result
+from .run import Request, readme, result_of, run_record, show_result
 from .stdin import Feed
 
 PART = "labels.csv.part"
@@ -87,7 +87,7 @@ class Seen:
         sums = Sums(ids, size, mass, model.cluster_centers_[shown] * mass[:, None])
         typical = [self._typical[int(label)][1] for label in ids]
         deviation = np.sqrt(self._squares / self._weight)
-        return describe(sums, deviation, typical, self.preparation.features())
+        return summaries_of(sums, deviation, typical, self.preparation.features())
 
     def cells(self) -> Cells:
         """Return the text of the typical rows."""
@@ -211,12 +211,13 @@ def _finish(
     result["ids_gone"] = seen.gone(estimator)
     screen.show(f"{counted(seen.n_rows, 'row')} in {counted(seen.n_blocks, 'block')}")
     show_result(screen, clusters, cells, result, request.method)
-    files = ["labels.csv", "model.zip", "run.json"]
+    files = ["README.txt", "labels.csv", "model.zip", "run.json"]
     record = run_record(screen, seen.record(), estimator, request, result, files)
     labels.seek(0)
     content: dict[str, Content] = {
         "labels.csv": iter(lambda: labels.read(2**20), b""),
         "model.zip": model_bytes(estimator, seen.preparation),
+        "README.txt": readme(files),
         "run.json": to_json(record).encode(),
     }
     check_free(request.out, FILES, request.force)

@@ -54,8 +54,9 @@ def _collect_dp_means(estimator: Any) -> State:
     """Return the state; the price is an array of one, or empty where there is no background."""
     price = np.array([estimator.background_price_])
     names = ("cluster_centers_", "objective_history_", "cluster_ids_", "cluster_weights_")
-    names += ("penalty_", "objective_", *RAN)
-    state: State = {name: getattr(estimator, name) for name in names}
+    state: State = {
+        name: getattr(estimator, name) for name in (*names, "penalty_", "objective_", *RAN)
+    }
     return state | {"background_price_": price[np.isfinite(price)]}
 
 
