@@ -176,7 +176,7 @@ def dp_means_with_background(
         return dp_means(rows, resolved.penalty, start=start, seed=seeds[0], **search)
 
     def next_price(near: Nearest, price: float, n_rounds: int) -> float:
-        follows = np.isfinite(price) and (share is not None or n_rounds < PRICE_ROUNDS)
+        follows = share is not None or (np.isfinite(price) and n_rounds < PRICE_ROUNDS)
         return price_of(near) if follows else price
 
     found, near, price = alternate(

@@ -97,13 +97,20 @@ def sparse_rows(own: np.ndarray, probes: np.ndarray) -> np.ndarray:
 
 
 def quantile_price(near: Nearest, share: float) -> float:
-    """Return the least price at which at most this share of the weight is background."""
+    """Return a price at which as many rows are background as this share of the weight allows.
+
+    It is halfway between the distances on its two sides, so that rounding decides no row; infinity
+    if no row can be background.
+    """
     order = np.argsort(near.distance, kind="stable")
     distance = near.distance[order]
     # Weight of the rows beyond each distance; rows of equal distance are on the same side.
     beyond = np.append(np.cumsum(near.weight[order][::-1])[::-1], 0.0)
     after = np.searchsorted(distance, distance, side="right")
-    return float(distance[np.argmax(beyond[after] <= share * beyond[0])])
+    last = int(np.argmax(beyond[after] <= share * beyond[0]))
+    if after[last] == len(distance):
+        return np.inf
+    return float(distance[last] + distance[after[last]]) / 2
 
 
 def likely_price(near: Nearest, box: Box) -> float:
