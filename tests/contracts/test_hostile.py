@@ -2,6 +2,7 @@
 
 import faulthandler
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from countless import (
     LinkageClustering,
     SpectralDPMeans,
 )
+from countless._graph.null_reference import RANDOM_GRAPHS
 from countless._registry import ESTIMATORS
 
 # Chains of few sweeps may not agree; that is not what is asked here.
@@ -109,7 +111,8 @@ REASONS = "scale X|scale it|scale them|scale the columns|too few rows|beyond 1e|
 @pytest.fixture(autouse=True)
 def few_random_graphs(monkeypatch):
     """Choose penalties of graphs beside few random ones: these clusters stand out anyway."""
-    monkeypatch.setattr("countless._graph.null_reference.N_RANDOM_OF_FEW", 8)
+    few = replace(RANDOM_GRAPHS, n_graphs_of_few=8)
+    monkeypatch.setattr("countless._graph.null_reference.RANDOM_GRAPHS", few)
 
 
 def fit_in_time(estimator, X):

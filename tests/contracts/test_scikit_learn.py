@@ -1,8 +1,11 @@
 """Every estimator keeps scikit-learn's contract; what it cannot keep is listed with the reason."""
 
+from dataclasses import replace
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from countless._graph.null_reference import RANDOM_GRAPHS
 from countless._registry import ESTIMATORS
 
 pytestmark = pytest.mark.slow
@@ -21,7 +24,8 @@ EXPECTED_FAILURES = {
 @pytest.fixture(autouse=True)
 def few_random_graphs(monkeypatch):
     """Choose penalties of graphs beside few random ones: the contract does not ask how well."""
-    monkeypatch.setattr("countless._graph.null_reference.N_RANDOM_OF_FEW", 8)
+    few = replace(RANDOM_GRAPHS, n_graphs_of_few=8)
+    monkeypatch.setattr("countless._graph.null_reference.RANDOM_GRAPHS", few)
 
 
 @parametrize_with_checks(
