@@ -180,7 +180,7 @@ def full_variance(variance: np.ndarray, price: float, n_columns: int) -> np.ndar
     for _ in range(ITERATIONS):
         limit = price / np.maximum(full, np.finfo(float).tiny)
         kept = chi2.cdf(limit, n_columns + 2) / np.maximum(chi2.cdf(limit, n_columns), 1e-300)
-        # Where nearly all of it is cut off, the scale is not known; twice is what is believed.
+        # Where nearly all of it is cut off, the scale is not identified: at most twice is assumed.
         full = np.minimum(variance / np.maximum(kept, 0.5), 2 * variance)
     return full
 
