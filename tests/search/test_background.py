@@ -165,16 +165,18 @@ def test_the_same_bits_on_every_backend(tmp_path, background):
         assert np.asarray(model.predict(table)).tolist() == expected.labels_.tolist()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_false_discoveries_are_at_most_nominal(seed):
-    """Benjamini and Hochberg's rule on the scores, at 10 %."""
-    rows, true = planted(4, 4, 0.1, n_rows=2000, seed=seed)
-    score = DPMeans(background="auto").fit(rows).outlier_score_
-    order = np.sort(score)
-    passed = np.flatnonzero(order <= 0.1 * np.arange(1, len(order) + 1) / len(order))
-    found = score <= order[passed[-1]]
-    assert np.mean(true[found] >= 0) <= 0.1
-    assert found[true < 0].mean() > 0.95
+def test_false_discoveries_are_at_most_nominal_on_average():
+    """Benjamini and Hochberg's rule on the scores, at 10 %: it bounds the expected proportion."""
+    proportions = []
+    for seed in range(5):
+        rows, true = planted(4, 4, 0.1, n_rows=2000, seed=seed)
+        score = DPMeans(background="auto").fit(rows).outlier_score_
+        order = np.sort(score)
+        passed = np.flatnonzero(order <= 0.1 * np.arange(1, len(order) + 1) / len(order))
+        found = score <= order[passed[-1]]
+        proportions.append(np.mean(true[found] >= 0))
+        assert found[true < 0].mean() > 0.95
+    assert np.mean(proportions) <= 0.1
 
 
 def test_scores_of_normal_rows_are_uniform():
