@@ -63,6 +63,11 @@ CONTESTANTS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 }
 
 
+def data_folder() -> Path:
+    """Return the folder of the public sets."""
+    return Path(os.environ.get("COUNTLESS_DATA", SHARED)) / "suite"
+
+
 def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of a set, and its known labelings."""
     with gzip.open(path, "rt") as lines:
@@ -95,8 +100,7 @@ def ask(contestant, path: Path, n_seeds: int) -> Answer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("contestants", nargs="*", default=list(CONTESTANTS))
-    data = Path(os.environ.get("COUNTLESS_DATA", SHARED)) / "suite"
-    parser.add_argument("--data", type=Path, default=data)
+    parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--skip-clouds", action="store_true")
     parser.add_argument("--sets", action="store_true", help="print every set, too")
