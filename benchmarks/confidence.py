@@ -54,7 +54,8 @@ def report(name: str, answers: list[Answer]) -> None:
     source = np.array([answer.source for answer in answers])
     weight = np.array([1 / np.sum(source == one) for one in source])
     fifth = np.clip(np.digitize(confidence, EDGES) - 1, 0, 4)
-    print(f"\n{name}\n\n| confidence | answers | mean confidence | k right |\n| --- | --- | --- | --- |")
+    print(f"\n{name}\n\n| confidence | answers | mean confidence | k right |")
+    print("| --- | --- | --- | --- |")
     for one in np.unique(fifth):
         inside = fifth == one
         means = [np.average(each[inside], weights=weight[inside]) for each in (confidence, right)]
