@@ -182,8 +182,14 @@ def page(X, groups):
 
 
 # For each public function, and class that is made by one: its answer on blobs in groups.
+def spread(X):
+    return {"variance": 1.0, "prior_variance": float(X.var()), "n_features": X.shape[1]}
+
+
 FUNCTIONS: dict[str, Callable] = {
     "EditedClustering": merged,
+    "aic_penalty": lambda X, g: countless.aic_penalty(variance=1.0, n_features=X.shape[1]),
+    "alpha_from_penalty": lambda X, g: countless.alpha_from_penalty(60.0, **spread(X)),
     "apply_edits": merged,
     "bootstrap": lambda X, g: (
         countless.bootstrap(countless.DPMeans(60.0), X, n_draws=5, random_state=0).draws
@@ -195,6 +201,7 @@ FUNCTIONS: dict[str, Callable] = {
     "farthest_first_penalty": lambda X, g: countless.farthest_first_penalty(X, 5),
     "hdp_penalties": lambda X, g: np.array(countless.hdp_penalties(X, g, 3, 5)),
     "load_model": load_saved,
+    "penalty_from_alpha": lambda X, g: countless.penalty_from_alpha(0.5, **spread(X)),
     "penalty_path": lambda X, g: countless.penalty_path(X).breakpoints,
     "report": page,
     "save_model": load_saved,
