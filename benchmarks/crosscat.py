@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from countless.models.rounding import spread_rounding
+from countless.models.checks import spread_rounding
 from harness import (
     Contestant,
     ContestantFailed,

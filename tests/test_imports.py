@@ -27,7 +27,6 @@ FLOORS = (
         "_formats",
         "_labels",
         "_memory",
-        "_npy",
         "_numbers",
         "_parameters",
         "_registry",

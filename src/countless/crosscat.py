@@ -22,7 +22,7 @@ from countless._mcmc.crosscat.queries import Queries
 from countless._mcmc.crosscat.table import column_places, holds_truth_values, read_table
 from countless._mcmc.sampled import as_prior, schedule_of
 from countless.models import Columns
-from countless.models.rounding import spread_rounding
+from countless.models.checks import spread_rounding
 from countless.priors.hyper import as_generator
 
 

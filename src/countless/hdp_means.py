@@ -26,7 +26,7 @@ from countless._compat import (
     report_passes,
     with_callbacks,
 )
-from countless._data.flat import FlatFile
+from countless._data.npy import FlatFile
 from countless._data.stored import as_flat_file, find_table, scratch_folder
 from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers

@@ -12,8 +12,7 @@ from countless._data.dask import rechunk_evenly
 from countless._data.open import open_table
 from countless._data.stored import dask_array
 from countless._path.micro import assign_to
-from countless._search.center_neighbors import list_neighbors
-from countless._search.nearest_centers import Products
+from countless._search.nearest_centers import Products, list_neighbors
 from countless.divergences import get_divergence
 
 SQUARED = get_divergence("sqeuclidean")

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from countless._exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
-from countless._exemplar.local_search import iterated_local_search, swap
+from countless._exemplar.local_search import iterated_local_search, join_clusters, swap
 from countless._exemplar.max_product import max_product
-from countless._exemplar.merge import join_clusters
 from countless._exemplar.similarity import full_edges, sparse_edges
 from countless._exemplar.weights import weights_of
 from countless._labels import number_by_appearance

@@ -5,7 +5,7 @@ import pytest
 
 from countless import CrossCat
 from countless import crosscat as estimator
-from countless.models.rounding import spread_rounding
+from countless.models.checks import spread_rounding
 
 
 def test_equal_numbers_are_spread_over_the_least_step():

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from countless import describe
-from countless._report.cluster_names import short_names
+from countless._report.describe import short_names
 from countless._report.summary import summarize_clusters
 from countless._report.words import count_words, distinctive_words, log_odds, siblings_of
 from countless.preprocess.prepare import Feature

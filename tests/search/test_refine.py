@@ -13,8 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from countless import DPMeans, penalty_path
 from countless._data.open import open_rows
 from countless._search.assignment import Assignment
-from countless._search.center_neighbors import list_neighbors
-from countless._search.pruning import PRUNING
+from countless._search.nearest_centers import PRUNING, list_neighbors
 from countless._search.refine import RowClusters
 from countless.divergences import DIVERGENCES, get_divergence
 from plain import all_partitions
@@ -166,7 +165,7 @@ def test_centers_far_from_the_rows_asked_about():
 def test_ways_for_very_many_clusters_are_exact(monkeypatch, way):
     if way == "projection":
         few = replace(PRUNING, projected_centers=8)
-        monkeypatch.setattr("countless._search.projection.PRUNING", few)
+        monkeypatch.setattr("countless._search.nearest_centers.PRUNING", few)
     elif way == "merge":
         monkeypatch.setattr("countless._search.merge.MANY_CLUSTERS", 8)
     random = np.random.RandomState(4)
@@ -277,7 +276,7 @@ def test_a_local_pass_gives_rows_the_nearest_of_the_centers_around_their_own(pas
     monkeypatch.setattr("countless._search.assignment.list_neighbors", spy)
     short = replace(PRUNING, passes_a_list=passes, local_neighbors=6)
     monkeypatch.setattr("countless._search.assignment.PRUNING", short)
-    monkeypatch.setattr("countless._search.center_neighbors.PRUNING", short)
+    monkeypatch.setattr("countless._search.nearest_centers.PRUNING", short)
     X = np.random.RandomState(0).uniform(size=(3000, 2))
     with open_rows(X, None, get_divergence("sqeuclidean")) as rows:
         assignment = Assignment(rows)

@@ -12,7 +12,7 @@ from countless._labels import number_by_appearance
 from countless._path.levels import REFINEMENT
 from countless._tree.gap import TreeCut, measure_levels
 from countless._tree.pairs import Pairs
-from countless.kernels.levels import weight_near_border
+from countless.kernels.path import weight_near_border
 
 METHODS = ["single", "complete", "average", "weighted", "centroid", "median", "ward"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from countless._data.backend import BlockState, LocalBackend
 from countless._data.block import Block, make_block
-from countless._data.flat import FlatFile
+from countless._data.npy import FlatFile
 
 # Values written at once when a file is initialised.
 FILL_VALUES = 2**20

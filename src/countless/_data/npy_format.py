@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._data.npy import read_npy
 from .._errors import InputError
 from .._formats import Format, TextStyle
-from .._npy import read_npy
 from . import part
-from .flat import FlatFile, npy_table
+from .npy import FlatFile, npy_table
 from .part import Tables, batch_rows, one_line, with_words
 from .table import Column, Numbers, Table
 

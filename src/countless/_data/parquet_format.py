@@ -12,7 +12,7 @@ from pyarrow import dataset, parquet
 from .._errors import InputError
 from .._formats import FORMATS, Format, TextStyle
 from .arrow import Columns, columns_of, one_line_errors
-from .flat import FlatFile
+from .npy import FlatFile
 from .part import Tables, batch_rows, with_words
 from .table import Table
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .._errors import InputError
-from .flat import FlatFile
+from .npy import FlatFile
 from .table import Column, Numbers, Table, numbers_as_words
 
 Tables = Iterator[tuple[int, Table]]  # the position of the first row, and the rows

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .flat import FlatFile, npy_table
+from .npy import FlatFile, npy_table
 
 # Rows copied to a flat file at once.
 SPOOL_ROWS = 2**16

@@ -20,7 +20,7 @@ from .._errors import InputError, shift_rows
 from .._formats import Format, TextStyle
 from . import part
 from .arrow import Columns, columns_of, one_line_errors
-from .flat import FlatFile
+from .npy import FlatFile
 from .part import Tables, one_line, with_words
 from .table import Table, shortest
 

@@ -29,7 +29,7 @@ from scipy.special import xlogy
 
 from countless._labels import number_by_appearance
 from countless._mcmc.draws import by_majority, collapse
-from countless.kernels.consensus import fill_tables, move_blocks, sum_tables
+from countless.kernels.draws import fill_tables, move_blocks, sum_tables
 from countless.priors.hyper import as_generator
 
 LOSSES = ("vi", "binder")

@@ -23,7 +23,7 @@ from scipy.optimize import isotonic_regression
 
 from countless._path.ward import WardTree
 from countless.divergences import Divergence
-from countless.kernels.levels import assign_points, sum_clusters, weight_near_border
+from countless.kernels.path import assign_points, sum_clusters, weight_near_border
 
 
 @dataclass(frozen=True)

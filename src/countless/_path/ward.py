@@ -14,7 +14,7 @@ import numpy as np
 
 from countless._labels import number_by_appearance
 from countless.divergences import Divergence
-from countless.kernels.ward import replace_pair
+from countless.kernels.path import replace_pair
 
 
 class WardTree(NamedTuple):

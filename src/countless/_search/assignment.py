@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._data import Backend, Block, FixedPoint
-from countless._search.center_neighbors import NeighborLists, list_neighbors
 from countless._search.nearest_centers import (
     BOUNDS,
     FIELDS,
     MARKS,
+    PRUNING,
+    NeighborLists,
     Pass,
     Products,
     assign_block,
     compare,
+    list_neighbors,
 )
-from countless._search.pruning import PRUNING
 from countless._search.seeding import find_opening_rows
 from countless.kernels.assign import DECIDED, UNDECIDED, count_before
 from countless.kernels.statistics import add_rows, first_rows, move_rows

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from countless._data import Backend
+from countless._data.npy import read_npy
 from countless._files import replacement, scratch_folder
-from countless._npy import read_npy
 from countless._search.assignment import Assignment
 
 VERSION = 2

@@ -2,31 +2,189 @@
 
 `find_nearest` first decides rows by triangle-inequality bounds and by the centers around their own
 (`countless.kernels.assign`). Other rows are compared with all centers by `Products`, a matrix
-product that gives lower bounds on the divergences; near ties are decided by exact differences. With
-very many centers in many dimensions the product is one of projections on few directions.
+product that gives lower bounds on the divergences; near ties are decided by exact differences.
+
+With very many centers in many dimensions the product is one of projections on few principal
+directions, which are a lower bound too: for an orthonormal basis P of some directions,
+``||x - c||`` is at least the distance of ``(P x, ||x - P'P x||)`` from ``(P c, ||c - P'P c||)``,
+and nearly equal where centers are close to the span of P.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._data import Block, FixedPoint
-from countless._search.center_neighbors import NeighborLists
-from countless._search.projection import principal_directions, project_points, with_residual
-from countless._search.pruning import PRUNING
+from countless._data import Backend, Block, FixedPoint
 from countless.kernels.assign import (
     DECIDED,
     UNDECIDED,
     Product,
     compare_rows,
     filter_rows,
+    list_nearest,
     pick_nearest,
 )
 from countless.kernels.statistics import move_rows
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Constants of the search for nearest centers: they change its time, never its labels.
+
+    Exceptions are the two of local passes, which compare rows with listed centers only. Chosen by
+    ``python benchmarks/dp_means.py``, as the fewest user CPU seconds over its sets.
+    """
+
+    # A listed center is compared unless it is this much farther, divided by the number of
+    # dimensions: in few dimensions a distance costs less than letting the bounds become loose.
+    slack: float = 4.0
+    # Longest list of neighbors; at most one in so many centers is listed (a distance costs about as
+    # much as so many entries of a product), and all lists take at most this share of the table.
+    most_neighbors: int = 128
+    centers_a_neighbor: int = 8
+    lists_share: float = 1 / 64
+    # In more dimensions lists decide hardly any row.
+    list_dimensions: int = 32
+    # Length of the lists of a local pass, in all and for each dimension, and the passes before they
+    # are made again: they become stale as centers move.
+    local_neighbors: int = 32
+    local_neighbors_a_dimension: int = 8
+    passes_a_list: int = 4
+    # Bytes of a table whose products are computed in one kernel; above, each tile is one call of
+    # NumPy. Then the values of a tile in either.
+    kernel_table: int = 2**25
+    kernel_tile: int = 2**13
+    tile: int = 2**17
+    # Least number of centers that are projected, largest share of their variance outside the span,
+    # and least factor by which the number of dimensions must fall.
+    projected_centers: int = 512
+    outside_span: float = 0.02
+    fewer_dimensions: int = 3
+
+
+PRUNING = Pruning()
+
+
+def principal_directions(fixed_point: FixedPoint, centers: np.ndarray) -> np.ndarray | None:
+    """Return the principal directions of the centers, if few explain nearly all variance."""
+    if len(centers) < max(PRUNING.projected_centers, 2 * fixed_point.n_features):
+        return None
+    seen = (centers - fixed_point.origin) / fixed_point.unit
+    spread, directions = np.linalg.eigh(seen.T @ seen)
+    outside = np.cumsum(np.maximum(spread, 0.0)) <= PRUNING.outside_span * spread.sum()
+    n_directions = int(np.count_nonzero(~outside))
+    if PRUNING.fewer_dimensions * (n_directions + 1) > fixed_point.n_features:
+        return None
+    return directions[:, -n_directions:]
+
+
+def project_points(points: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return the projections of points on a basis, and their distances from its span."""
+    return with_residual(points @ basis, np.einsum("ij,ij->i", points, points))
+
+
+def with_residual(inside: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Append the norm of the residual to projections, given the squared norms of the points."""
+    rest = square - np.einsum("ij,ij->i", inside, inside, dtype=np.float64)
+    return np.column_stack([inside, np.sqrt(np.maximum(rest, 0.0))]).astype(inside.dtype)
+
+
+class NeighborLists(NamedTuple):
+    """The nearest other centers of each center, in order of distance.
+
+    ``gaps`` are lower bounds on distances between centers.
+    """
+
+    neighbours: np.ndarray  # (n_clusters, n_listed) ~c if rows' lower bounds do not cover c
+    gaps: np.ndarray  # (n_clusters, n_listed + 1) the last column covers those that are not listed
+    slip: np.ndarray  # (n_clusters,) upper bound on how much these distances have since shrunk
+
+    def farthest(self, drift: np.ndarray) -> np.ndarray:
+        """Return the largest movement of a listed center; infinite if bounds do not cover it."""
+        farthest = np.zeros(len(drift))
+        drift = np.append(drift, np.inf)
+        for listed in self.neighbours.T:
+            np.maximum(farthest, drift[np.maximum(listed, -1)], out=farthest)
+        return farthest
+
+    def unmark(self) -> None:
+        """Declare that rows' lower bounds cover all listed centers."""
+        np.maximum(self.neighbours, ~self.neighbours, out=self.neighbours)
+
+    def columns(
+        self, centers: np.ndarray, number: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the nearest neighbours of some centers, renumbered, with gaps; then the second."""
+        for listed, gap in zip(self.neighbours.T, self.gaps.T, strict=False):
+            yield number[listed[centers]], gap[centers]
+
+
+def list_neighbors(
+    rows: Backend,
+    centers: np.ndarray,
+    *,
+    local: bool,
+    bounded: np.ndarray | None = None,
+    parent: np.ndarray | None = None,
+) -> NeighborLists:
+    """List the neighbours of each center, nearest first, with distances rounded down.
+
+    Rows' lower bounds cover the ``bounded`` centers (None: all), and those that descend from them
+    by ``parent``.
+    """
+    fixed_point, k = rows.fixed_point, len(centers)
+    if k == 1:
+        return _unlisted(1, np.inf)
+    # The lists take k^2 products and comparisons, so they pay only where there are many more rows
+    # than centers. They pay earlier where bounds are void and all rows would be compared with all
+    # centers, unless in high dimensions all centers are about equally distant.
+    blank = (
+        bounded is not None and rows.n_features <= PRUNING.list_dimensions and 16 * k <= rows.n_rows
+    )
+    worth = local or blank or k * k <= 16 * rows.n_rows
+    if not (fixed_point.divergence.is_metric and worth):
+        return _unlisted(k, 0.0)
+    # A local pass is approximate anyway, so float32 and a projection suffice.
+    kind = np.float32 if local else np.float64
+    basis = principal_directions(fixed_point, centers) if local else None
+    seen = (centers - fixed_point.origin) / fixed_point.unit
+    seen = (seen if basis is None else project_points(seen, basis)).astype(kind)
+    square = np.einsum("ij,ij->i", seen, seen)
+    error = float(4 * (fixed_point.n_features + 8) * np.finfo(kind).eps * square.max())
+    room = int(PRUNING.lists_share * fixed_point.n_bytes) // (8 * k)
+    most = max(4, min(PRUNING.most_neighbors, k // PRUNING.centers_a_neighbor, room))
+    if local:
+        most = min(
+            PRUNING.local_neighbors, PRUNING.local_neighbors_a_dimension * fixed_point.n_features
+        )
+    listed = min(most, k - 1)
+    neighbours = np.empty((k, listed), dtype=np.int32)
+    gaps = np.empty((k, listed + 1), dtype=np.float32)
+
+    fresh = local and bounded is not None
+    known, parent = (bounded, parent) if fresh else (neighbours, np.empty(0, dtype=np.int32))
+
+    def work(start, stop):
+        list_nearest(
+            seen, square, error, fixed_point.unit * (1 - 1e-6), start, stop,
+            known, parent, neighbours, gaps,
+        )  # fmt: skip
+
+    span = -(-k // (4 * rows.n_threads))  # tasks of about equal time
+    rows.each(work, [(at, min(at + span, k)) for at in range(0, k, span)])
+    return NeighborLists(neighbours, gaps, np.zeros(k))
+
+
+def _unlisted(k: int, gap: float) -> NeighborLists:
+    """Return empty lists, with a lower bound on the distances to all other centers."""
+    gaps = np.full((k, 1), gap, dtype=np.float32)
+    return NeighborLists(np.empty((k, 0), dtype=np.int32), gaps, np.zeros(k))
+
 
 # Per-row state: all rows start in cluster 0, with bounds that exclude nothing.
 BOUNDS = {"upper": (np.float32, np.inf), "lower": (np.float32, 0.0)}

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._data.columns import Roles
-from .._data.flat import FlatFile
+from .._data.npy import FlatFile
 from .._data.part import LIMITS, Part, batch_rows
 from .._data.sources import Source
 from .._data.stored import scratch_folder

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .._data.npy import read_npy
 from .._errors import InputError
-from .._npy import read_npy
 from .picture import need_scikit_image
 
 FORMATS = (".npy", ".npz", ".png", ".mat")

@@ -6,7 +6,7 @@ A local cluster, or cell, is the rows of one group in one global cluster ("globa
 import numpy as np
 from numba import njit
 
-from countless.kernels.ward import find_partner, replace_pair
+from countless.kernels.path import find_partner, replace_pair
 
 # Where all rows of a cell go when its global cluster is split; 0: to both halves.
 NEAR, FAR = 1, 2

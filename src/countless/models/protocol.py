@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 
 from countless.kernels import models as kernels
 from countless.kernels.arrays import plain
+from countless.models.checks import spread_rounding
 from countless.models.hyper import Hyper, climb, sample_each
-from countless.models.rounding import spread_rounding
 
 # Largest size of the lookup tables of the terms of log marginals by count, and the fewest counts
 # that they have; terms of larger counts are computed.

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import __version__
+from .._data.npy import read_npy
 from .._data.write import write_file
 from .._errors import InputError, ModelFileError
-from .._npy import read_npy
 from .._threads import count_threads
 from ..preprocess.prepare import Preparation
 from . import SERIALIZERS, serializer_of

@@ -53,7 +53,7 @@ class Queries(DensityMixin, ClusterMixin, Sampled):
     # Attributes of the fitted table; a model loaded from a file has none of them.
     _given: Any
     _table: Table
-    _rows: np.ndarray  # the data of the chains, with dithered rounding (see models.rounding)
+    _rows: np.ndarray  # the data of the chains, with dithered rounding (see spread_rounding)
     _model: BoundCells
 
     def encoded_rows(self):

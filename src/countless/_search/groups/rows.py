@@ -12,7 +12,7 @@ from countless._data import open_rows
 from countless._data.backend import LocalBackend
 from countless._data.block import Block
 from countless._data.fixed_point import Sums
-from countless._data.flat import FlatFile
+from countless._data.npy import FlatFile
 from countless._data.stored import scratch_folder, sorted_copy
 from countless._search.assignment import Assignment, add_block
 from countless._search.split import halve, worth_halving
