@@ -4,14 +4,16 @@ import runpy
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from scipy.linalg import expm
 from scipy.sparse.csgraph import laplacian
-from skimage.data import coffee
 from sklearn.cluster import KMeans
 from sklearn.datasets import (
     load_digits,
@@ -334,11 +336,18 @@ def draw_stability() -> Figure:
     return figure
 
 
+def run_example(name: str) -> dict[str, Any]:
+    """Run a program of the gallery, and return its variables."""
+    variables = runpy.run_path(str(Path(__file__).parents[1] / "examples" / name))
+    plt.close("all")  # its own pictures have the gallery's size
+    return variables
+
+
 def draw_priors() -> dict[str, Figure]:
     """Draw rows and weights of Dirichlet processes, as the example does."""
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "priors.py"))
+    example = run_example("uncertainty/priors.py")
     rows, sticks = new_figure(6, 3.2), new_figure(6, 2.6)
-    example["plot_rows"](rows, example["new_runs"](), (50, 500, 1_000))
+    example["plot_rows"](rows, example["runs"])
     example["plot_sticks"](sticks)
     return {"priors-rows.png": rows, "priors-sticks.png": sticks}
 
@@ -382,23 +391,19 @@ def draw_posterior() -> dict[str, Figure]:
 
 def draw_segments() -> Figure:
     """Draw a photograph in the mean colours of superpixels and segments, as the example does."""
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "segment.py"))
-    panels, _ = example["side_by_side"](coffee() / 255.0)
     figure = new_figure(6.4, 4.8)
-    for ax, (title, picture) in zip(figure.subplots(2, 2).flat, panels.items(), strict=True):
-        # Without blending: patches of one colour make a small file.
-        ax.imshow(picture, interpolation="nearest")
-        ax.set_title(title, loc="left", fontsize="medium")
-        ax.set_axis_off()
+    example = run_example("shapes/segment.py")
+    example["plot_panels"](figure, example["panels"])
     return figure
 
 
 def draw_biclusters() -> Figure:
     """Draw digits and their pixels in blocks, as the example does."""
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "biclustering.py"))
-    table, _ = example["ink"]()
+    example = run_example("uncertainty/biclustering.py")
     figure = new_figure(5.4, 4.6)
-    display = BiclusterDisplay.from_estimator(example["fit"](table), table, ax=figure.add_subplot())
+    display = BiclusterDisplay.from_estimator(
+        example["model"], example["table"], ax=figure.add_subplot()
+    )
     display.ax_.set_xlabel("64 pixels")
     display.ax_.set_ylabel("120 images")
     return figure
@@ -406,9 +411,8 @@ def draw_biclusters() -> Figure:
 
 def draw_crosscat() -> dict[str, Figure]:
     """Draw irises and wines that were glued together, as the example does."""
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "crosscat.py"))
-    table, names = example["glue"]()
-    model = example["fit"](table)
+    example = run_example("uncertainty/crosscat.py")
+    model, names = example["model"], example["names"]
     dependence, views = new_figure(5.6, 3.4), new_figure(6.4, 4.2)
     display = DependenceDisplay(model.dependence(), view_numbers(model), names)
     display.plot(ax=dependence.add_subplot())
@@ -417,6 +421,7 @@ def draw_crosscat() -> dict[str, Figure]:
 
 
 if __name__ == "__main__":
+    matplotlib.use("agg")  # so that programs of the gallery show nothing
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("images")
     out.mkdir(exist_ok=True)
     wine = StandardScaler().fit_transform(load_wine().data)

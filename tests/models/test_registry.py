@@ -37,7 +37,7 @@ def test_a_model_is_wherever_models_are(name, cases):
     assert made.__name__ in countless.models.__all__
     assert getattr(countless.models, made.__name__) is made
     if DOCS.exists():
-        entry = f".. autoclass:: countless.models.{made.__name__}"
+        entry = f"   ~countless.models.{made.__name__}\n"
         assert entry in (DOCS / "api.md").read_text(encoding="utf-8"), "add it to docs/api.md"
         guide = (DOCS / "models.md").read_text(encoding="utf-8")
         assert f"| `{made.__name__}` |" in guide, "describe it in docs/models.md"
