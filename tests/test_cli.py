@@ -278,6 +278,16 @@ def test_a_given_penalty_is_used_and_can_be_drawn(run, flowers, tmp_path):
     assert (tmp_path / "o" / "path.png").exists()
 
 
+def test_optimality_gap_is_said_and_recorded(run, flowers, tmp_path):
+    shown = run("fit", flowers, "--id", "name", "--optimality-gap", "--out", "a").stdout
+    assert "no clustering has an objective that is more than" in shown
+    record = json.loads((tmp_path / "a" / "run.json").read_text())["result"]
+    result = record["optimality_gap"]
+    assert result["objective"] == pytest.approx(record["objective"])
+    assert 0 < result["lower_bound"] <= result["objective"]
+    assert result["gap"] == 1 - result["lower_bound"] / result["objective"]
+
+
 def test_divergences_take_raw_values_and_name_bad_cells(run, tmp_path):
     counts = np.random.default_rng(5).poisson([[20, 1, 1]] * 30 + [[1, 1, 20]] * 30)
     np.savetxt(tmp_path / "t.csv", counts, fmt="%d", delimiter=",", header="a,b,c", comments="")

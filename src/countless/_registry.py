@@ -151,7 +151,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 Estimator(
                     "DPMeans",
                     "countless.dp_means",
-                    supports=("out-of-core", "dask", "stream", "checkpoint"),
+                    supports=("out-of-core", "dask", "stream", "checkpoint", "optimality-gap"),
                 ),
                 "round clusters: as many centers as the data supports, each at the penalty's cost",
                 "penalty",
@@ -180,7 +180,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ),
             Method(
                 "hdp-means",
-                Estimator("HDPMeans", "countless.hdp_means"),
+                Estimator("HDPMeans", "countless.hdp_means", supports=("optimality-gap",)),
                 "several data sets (--group) that share centers, each at a penalty of its own",
                 "global_penalty",
             ),

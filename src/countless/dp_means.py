@@ -62,8 +62,14 @@ from countless._search.dp_means import (
     path_with,
     resolve_penalty,
 )
+from countless._search.lower_bound import (
+    OptimalityGap,
+    check_same_rows,
+    dp_means_lower_bound,
+    within_clusters,
+)
 from countless._search.stream import Stream, resume_stream, start_stream, update_stream
-from countless.divergences import get_divergence
+from countless.divergences import SquaredEuclidean, get_divergence
 
 ORDERS = ("given", "random", "farthest")
 
@@ -406,6 +412,50 @@ class DPMeans(
                 return -(cost + self.penalty_ * len(self.cluster_centers_))
             summary = assign_to(rows, self.cluster_centers_).summary
             return -rows.fixed_point.objective(summary, self.penalty_, self.cluster_centers_)
+
+    def optimality_gap(self, X, sample_weight=None):
+        """Return how far from the optimum the clustering of the fit can be.
+
+        The lower bound is valid for every clustering of these rows at the penalty of the fit,
+        whatever its number of clusters. Its time is linear in the rows: some seconds for 2,000.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit. The divergence must be the squared Euclidean distance.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights in the fit.
+
+        Returns
+        -------
+        OptimalityGap
+            ``objective``, ``lower_bound``, and ``gap``: the largest share of the objective that any
+            other clustering could save.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from countless import DPMeans
+        >>> X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
+        >>> result = DPMeans().fit(X).optimality_gap(X)
+        >>> result.gap < 0.001
+        True
+        """
+        check_is_fitted(self, "labels_")
+        if self.divergence != SquaredEuclidean.name or self.background is not None:
+            raise ValueError(
+                "optimality_gap needs divergence='sqeuclidean' and background=None; got "
+                f"{self.divergence!r} and {self.background!r}"
+            )
+        X = validate_numbers(self, X, reset=False)
+        check_same_rows(X, self.labels_)
+        weight = given_weight(sample_weight, len(X))
+        labels = self.labels_
+        within = within_clusters(X, weight, labels)
+        return OptimalityGap(
+            within + self.penalty_ * len(np.unique(labels[weight > 0])),
+            dp_means_lower_bound(X, weight, self.penalty_, labels),
+        )
 
     def _check_parameters(self) -> None:
         check_penalties(self, "penalty")

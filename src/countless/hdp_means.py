@@ -40,6 +40,12 @@ from countless._search.groups.penalties import HDPPenalties, hdp_penalties
 from countless._search.groups.refine import refine
 from countless._search.groups.rows import open_grouped
 from countless._search.groups.start import first_labels
+from countless._search.lower_bound import (
+    OptimalityGap,
+    check_same_rows,
+    hdp_means_lower_bound,
+    within_clusters,
+)
 
 __all__ = ["HDPMeans", "HDPPenalties", "hdp_penalties"]
 
@@ -296,6 +302,36 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if order is not None:
             labels[order] = labels.copy()
         return labels
+
+    def optimality_gap(self, X, groups=None):
+        """Return how far from the optimum the clustering of the fit can be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit.
+        groups : array-like of shape (n_samples,), optional
+            Their data sets.
+
+        Returns
+        -------
+        OptimalityGap
+            ``objective``, ``lower_bound``, and ``gap``: the largest share of the objective that any
+            other clustering could save. With ``refine=False`` local clusters of one data set can
+            share a global cluster; the objective counts these once.
+        """
+        check_is_fitted(self, "labels_")
+        X = validate_numbers(self, X, reset=False)
+        check_same_rows(X, self.labels_)
+        group = check_groups(groups, len(X)).number
+        n_global = int(self.labels_.max()) + 1
+        n_local = len(np.unique(group * n_global + self.labels_))
+        penalties = self.local_penalty_, self.global_penalty_
+        within = within_clusters(X, np.ones(len(X)), self.labels_)
+        return OptimalityGap(
+            within + penalties[0] * n_local + penalties[1] * n_global,
+            hdp_means_lower_bound(X, group, *penalties, self.labels_),
+        )
 
     def _check_parameters(self) -> HDPPenalties | None:
         """Return the penalties, or None for 'auto'."""

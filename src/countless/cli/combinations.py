@@ -27,10 +27,11 @@ CONFLICTS = (
     ),
     Conflict(("stream", "out-of-core", "dask"), ("report", "edits", "texts")),
     Conflict(("out-of-core", "dask"), ("metric",), "compares all pairs of rows"),
+    Conflict(("stream", "out-of-core", "dask", "edits", "background"), ("optimality-gap",)),
 )
 REQUIRED = {"block-rows": "stream", "bootstrap": "report"}
 # Options that only the methods that say so support.
-SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask")
+SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask", "optimality-gap")
 # Options of prepared rows that methods with another input do not take, and what they take.
 NOT_TAKEN = {
     "rows": ((), ""),

@@ -43,7 +43,7 @@ BLOCK_ROWS = 10_000
     metavar="NAME",
     help="How to cluster; `countless methods` lists the names. By default auto, which tries "
     "several; with --group hdp-means, and with --penalty, --clusters, --background, --set, "
-    "--weight, --checkpoint, --stream, --out-of-core or --dask dp-means.",
+    "--weight, --optimality-gap, --checkpoint, --stream, --out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
@@ -100,6 +100,11 @@ BLOCK_ROWS = 10_000
     type=click.IntRange(min=1),
     metavar="N",
     help="Cluster N resamples for the report, to see how stable each cluster is.",
+)
+@click.option(
+    "--optimality-gap",
+    is_flag=True,
+    help="Say how far the objective can be above its optimum, by a lower bound.",
 )
 @click.option(
     "--edits",

@@ -71,6 +71,13 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         assert isinstance(data, MemoryTable), "tables out of core were refused"
         texts = read_texts(request.texts, data.table.n_rows)
     labels = _fit(screen, data, estimator, request.method)
+    gap = None
+    if request.arguments.get("optimality_gap"):
+        with screen.step("optimality-gap", "computing a lower bound"):
+            try:
+                gap = estimator.optimality_gap(data.given, **_fit_arguments(data))
+            except ValueError as error:
+                raise InputError(f"--optimality-gap: {error}") from error
     if request.edits is not None:
         estimator = _edit(screen, data, estimator, request.edits)
         labels = estimator.labels_
@@ -79,6 +86,8 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         agreement = data.agreement(labels)
         cells = data.cells([cluster.typical for cluster in clusters])
     result = result_of(estimator, clusters, cells, data) | {"agreement": agreement}
+    if gap is not None:
+        result["optimality_gap"] = {**gap._asdict(), "gap": gap.gap}
     if texts is not None:
         _add_words(result, data, estimator, clusters, texts)
     show_result(screen, clusters, cells, result, request.method)
@@ -111,26 +120,27 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
 
 def _fit(screen: Screen, data: PreparedTable, estimator: Any, method: str) -> Any:
     n_rows, n_columns = data.shape
-    extra: dict[str, Any] = {}
-    if data.weight is not None:
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise InputError(f"{method} takes no row weights; leave out --weight")
-        extra["sample_weight"] = data.weight
-    if data.groups is not None:
-        if not has_fit_parameter(estimator, "groups"):
-            raise InputError(f"{method} takes no groups; leave out --group, or use hdp-means")
-        extra["groups"] = data.groups
+    if data.weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(f"{method} takes no row weights; leave out --weight")
+    if data.groups is not None and not has_fit_parameter(estimator, "groups"):
+        raise InputError(f"{method} takes no groups; leave out --group, or use hdp-means")
     doing = f"{method} on {n_rows} rows of {n_columns}"
     with screen.step("fit", doing) as say:
         if screen.err.is_terminal:
             follow(estimator, say, data.shape)
         try:
-            labels = estimator.fit_predict(data.given, **extra)
+            labels = estimator.fit_predict(data.given, **_fit_arguments(data))
         except (ValueError, OSError) as error:
             raise InputError(f"{method}: {data.in_table_terms(error)}") from error
     if hasattr(estimator, "checkpoint"):
         estimator.set_params(checkpoint=None)  # not a part of the model
     return labels
+
+
+def _fit_arguments(data: PreparedTable) -> dict[str, Any]:
+    """Return the weights and the groups of the rows, where there are any."""
+    known = {"sample_weight": data.weight, "groups": data.groups}
+    return {name: values for name, values in known.items() if values is not None}
 
 
 def _add_words(
@@ -275,6 +285,9 @@ def show_result(
     if result["n_noise"] and "background_price" not in result:
         line += f"; {counted(result['n_noise'], 'row')} of noise"
     screen.show(line)
+    if "optimality_gap" in result:
+        share = 100 * result["optimality_gap"]["gap"]
+        screen.show(f"no clustering has an objective that is more than {share:.2g} % lower")
     if "background_price" in result:
         screen.show(background_line(result))
     if "groups" in result:
