@@ -5,6 +5,7 @@ Modules of commands import nothing heavy at the top, so that ``--help`` is fast.
 
 from .app import Commands
 from .demo import demo
+from .export import export
 from .fit import fit
 from .impute import impute
 from .methods import methods
@@ -17,7 +18,7 @@ from .segment import segment
 main = Commands(
     "countless",
     help="Cluster tables, graphs and pictures without choosing the number of clusters.",
-    commands=[fit, predict, report, path, relate, impute, segment, methods, demo],
+    commands=[fit, predict, report, path, relate, impute, segment, export, methods, demo],
 )
 
 __all__ = ["main"]

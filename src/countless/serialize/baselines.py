@@ -6,6 +6,7 @@ import numpy as np
 
 from ..baselines import BASELINES
 from .serializer import (
+    NearestCenters,
     Serializer,
     State,
     check_coordinates,
@@ -65,6 +66,9 @@ SCIKIT_LEARN = (
         _check_k_means,
         _restore_k_means,
         first_and_last("cluster_centers_"),
+        centers=lambda estimator: NearestCenters(
+            estimator.cluster_centers_, np.arange(len(estimator.cluster_centers_))
+        ),
     ),
     Serializer(
         BASELINES["gaussian-mixture"].estimator,

@@ -7,6 +7,7 @@ import numpy as np
 from .._registry import ESTIMATORS
 from .serializer import (
     RAN,
+    NearestCenters,
     Serializer,
     State,
     check_coordinates,
@@ -66,12 +67,26 @@ def _restore_dp_means(estimator: Any, state: State) -> None:
     restore_centers(estimator, state)
 
 
+def _centers_of_dp_means(estimator: Any) -> NearestCenters:
+    return NearestCenters(
+        estimator.cluster_centers_,
+        estimator.cluster_ids_,
+        estimator.divergence,
+        estimator.background_price_,
+    )
+
+
 def _check_hdp_means(estimator: Any, state: State) -> int:
     shapes = {"cluster_centers_": "kd", "group_clusters_": "jk", "groups_": "j"}
     sizes = sizes_of(state, shapes | {"n_local_clusters_": "j", "objective_history_": "i"})
     check_coordinates(state, "cluster_centers_")
     check_groups(state)
     return sizes["d"]
+
+
+def _centers_of_hdp_means(estimator: Any) -> NearestCenters:
+    """Return the rule for rows without a group."""
+    return NearestCenters(estimator.cluster_centers_, np.arange(estimator.n_clusters_))
 
 
 def _check_kernel(estimator: Any, state: State) -> int:
@@ -166,6 +181,7 @@ HARD = (
         _restore_dp_means,
         first_and_last("cluster_centers_"),
         _collect_dp_means,
+        centers=_centers_of_dp_means,
     ),
     Serializer(
         ESTIMATORS["HDPMeans"],
@@ -174,6 +190,7 @@ HARD = (
         _check_hdp_means,
         restore_centers,
         first_and_last("cluster_centers_"),
+        centers=_centers_of_hdp_means,
     ),
     Serializer(
         ESTIMATORS["KernelDPMeans"],

@@ -15,6 +15,15 @@ RAN = {"n_iter_": int, "converged_": bool}
 _MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
 
+class NearestCenters(NamedTuple):
+    """A rule for new rows: the label of the nearest center, or -1 beyond a price."""
+
+    centers: np.ndarray  # (n_centers, n_features)
+    labels: np.ndarray  # (n_centers,)
+    divergence: str = "sqeuclidean"
+    price: float = np.inf
+
+
 class Serializer(NamedTuple):
     """The serializer of one estimator class: which part of its fitted state is saved.
 
@@ -25,6 +34,7 @@ class Serializer(NamedTuple):
     then be able to predict. ``collect`` computes the state where it is not attributes of the same
     names. ``inner`` is the attribute with another estimator, whose own file is the array
     ``model_``; the state then has that estimator, and its examples may be those of the outer one.
+    ``centers`` returns the rule for new rows where it is that of nearest centers.
     """
 
     estimator: Estimator
@@ -35,6 +45,7 @@ class Serializer(NamedTuple):
     examples: Callable[[Any], Any] | None
     collect: Callable[[Any], State] | None = None
     inner: str | None = None
+    centers: Callable[[Any], NearestCenters | None] | None = None
 
     def state(self, estimator: Any) -> State:
         """Return the saved state of a fitted estimator."""
