@@ -58,7 +58,7 @@ def test_columns_that_may_be_known_groups_are_pointed_out(show, animals):
     assert show("fit", animals, "--compare", "class", "--out", "b").stderr == ""
 
 
-def test_path_lists_what_is_clearer_than_chance(show, tmp_path):
+def test_path_lists_plateaus_above_the_null_reference(show, tmp_path):
     np.save(tmp_path / "noise.npy", np.random.default_rng(0).uniform(size=(300, 3)))
     lines = show("path", "noise.npy").stdout.splitlines()
     assert "1 cluster at penalty" in lines[lines.index("") + 1]

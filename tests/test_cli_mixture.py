@@ -39,7 +39,7 @@ def counts(tmp_path):
 FEW = ("--sweeps", 20, "--chains", 2, "--out", "o")
 
 
-def test_a_mixture_says_how_sure_it_is(run, counts, tmp_path):
+def test_a_mixture_reports_its_uncertainty(run, counts, tmp_path):
     mixture = ("--method", "dp-mixture", "--model", "poisson", "--exclude", "site")
     result = run("fit", counts, *mixture, *FEW, "--sweeps", 80, "--plot")
     assert "2 clusters, found by dp-mixture" in result.stdout

@@ -39,7 +39,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_segments_are_drawn_mapped_scored_and_told(run, tmp_path):
+def test_segments_are_drawn_scored_and_printed(run, tmp_path):
     result = run("halves.png", "--superpixels", 40, "--truth", "truth.npy")
     assert "halves.png: 80 x 60 pixels," in result.stdout
     assert "2 segments, found by affinity" in result.stdout

@@ -230,7 +230,7 @@ def test_time_left_is_right_where_gains_shrink_evenly(factor):
         assert left == pytest.approx(stops + 1 - (seen - 1), rel=0.15, abs=1)
 
 
-def test_no_time_is_promised_where_nothing_tells():
+def test_no_remaining_time_is_shown_where_it_cannot_be_estimated():
     assert passes_left([3.0], tol=1e-3) is None
     assert passes_left([5.0, 4.0, 3.0], tol=1e-3) is None
     assert passes_left([9.0, 5.0, 3.0], tol=0.0) is None

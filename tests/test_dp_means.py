@@ -17,7 +17,7 @@ from countless import DPMeans, farthest_first_penalty
 X, TRUE = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
 
 
-def test_finds_the_clusters_and_says_how_sure():
+def test_finds_the_clusters_and_their_confidence():
     model = DPMeans(random_state=0).fit(X)
     assert model.n_clusters_ == 4
     assert model.labels_[0] == 0
@@ -123,8 +123,8 @@ def test_callbacks_hear_of_every_pass():
         ({"penalty": "best"}, "penalty must be 'auto' or a number of at least 0; got 'best'"),
         ({"divergence": "euclid"}, "divergence must be one of 'sqeuclidean'"),
         ({"order": "up"}, "order must be one of 'given', 'random', 'farthest'; got 'up'"),
-        ({"n_init": 0}, "n_init must be a whole number of at least 1; got 0"),
-        ({"max_iter": 2.5}, "max_iter must be a whole number"),
+        ({"n_init": 0}, "n_init must be an integer of at least 1; got 0"),
+        ({"max_iter": 2.5}, "max_iter must be an integer"),
         ({"penalty": True}, "penalty must be"),
         ({"refine": "False"}, "refine must be True or False; got 'False'"),
         ({"tol": -1}, "tol must be None or a number of at least 0"),

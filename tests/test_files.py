@@ -105,7 +105,7 @@ def test_a_full_disk_is_one_error_and_loses_nothing(name, at, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_content_that_fails_half_way_leaves_the_old_file(tmp_path):
+def test_content_that_fails_while_written_leaves_the_old_file(tmp_path):
     def content():
         yield b"new"
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -213,8 +213,8 @@ def test_bootstrap_interval_narrows_with_the_rows():
 @pytest.mark.parametrize(
     ("function", "parameters", "message"),
     [
-        (permutation_test, {"n_permutations": 0}, "n_permutations must be a whole number"),
-        (bootstrap_interval, {"n_draws": 1.5}, "n_draws must be a whole number"),
+        (permutation_test, {"n_permutations": 0}, "n_permutations must be an integer"),
+        (bootstrap_interval, {"n_draws": 1.5}, "n_draws must be an integer"),
         (bootstrap_interval, {"confidence_level": 1}, "confidence_level must be between 0 and 1"),
     ],
 )

@@ -42,7 +42,7 @@ def test_other_errors_of_a_table_stay():
 
 @pytest.mark.parametrize("n_jobs", ["x", 0, 1.5, True])
 def test_a_wrong_number_of_threads_is_named(n_jobs):
-    with pytest.raises(ValueError, match=r"^n_jobs must be None or a whole number other than 0"):
+    with pytest.raises(ValueError, match=r"^n_jobs must be None or an integer other than 0"):
         DPMeans(penalty=1.0, n_jobs=n_jobs).fit([[1.0], [2.0]])
     assert count_threads(2) == 2
 

@@ -127,7 +127,7 @@ def test_noise_belongs_to_no_cluster():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_draws": 0}, "n_draws must be a whole number of at least 1; got 0"),
+        ({"n_draws": 0}, "n_draws must be an integer of at least 1; got 0"),
         ({"share": 1.5}, "share must be above 0 and at most 1"),
         ({"replace": False}, "below 1 without replacement; got 1.0"),
     ],

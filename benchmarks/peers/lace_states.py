@@ -10,7 +10,7 @@ from crosscat_table import answer, hidden_rows, open_job, peak_megabytes
 
 
 def frame_of(cells, kinds):
-    """Return the table as lace takes it: levels as text, counts as whole numbers."""
+    """Return the table as lace takes it: levels as text, counts as integers."""
     columns = {"ID": [str(row) for row in range(len(cells))]}
     for j, kind in enumerate(kinds):
         columns[f"c{j:03d}"] = pl.Series(

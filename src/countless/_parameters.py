@@ -37,7 +37,7 @@ def check_flags(estimator: Any, *names: str) -> None:
 def check_count(name: str, value: Any) -> None:
     """Raise a ValueError unless a parameter is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}")
 
 
 def check_counts(estimator: Any, *names: str) -> None:

@@ -21,7 +21,7 @@ def count_threads(n_jobs: Any) -> int:
     is_count = isinstance(n_jobs, Integral) and n_jobs not in (0, False)
     if n_jobs is not None and (n_jobs is True or not is_count or n_jobs > MOST_THREADS):
         raise ValueError(
-            f"n_jobs must be None or a whole number other than 0, at most {MOST_THREADS:,}; "
+            f"n_jobs must be None or an integer other than 0, at most {MOST_THREADS:,}; "
             f"got {n_jobs!r:.100}"
         )
     return effective_n_jobs(n_jobs)

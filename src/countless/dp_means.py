@@ -336,7 +336,7 @@ class DPMeans(
         """
         first = not hasattr(self, "cluster_centers_")
         if not first and not hasattr(self, "_stream"):
-            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
+            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit again")
         self._check_parameters()
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=first) as rows:

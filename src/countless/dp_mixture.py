@@ -230,7 +230,7 @@ class DPMixture(SampledMixture):
         self._check_parameters()
         first = not hasattr(self, "model_")
         if not first and not hasattr(self, "_stream"):
-            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit anew")
+            raise ValueError("partial_fit cannot go on from a model loaded from a file; fit again")
         table = check_table(self, X, as_model(self.model), reset=first)
         if first:
             model = as_model(self.model).bind(table)

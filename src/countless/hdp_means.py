@@ -119,10 +119,10 @@ def _one_data_set(X, penalties, tol, random, n_jobs, settings):
     start = None
     with open_grouped(X, None, n_jobs) as rows:
         if penalties is None:
-            path = path_of(rows.home)
+            path = path_of(rows.backend)
             penalties = HDPPenalties(path.penalty / 2, path.penalty / 2)
             start = path.labels_at(path.penalty)
-        found = dp_means(rows.home, sum(penalties), start=start, tol=tol, **settings)
+        found = dp_means(rows.backend, sum(penalties), start=start, tol=tol, **settings)
         clusters = np.arange(len(found.centers))
         return SharedClustering(
             found.labels, np.zeros_like(clusters), clusters, found.centers, found.objective,

@@ -51,7 +51,7 @@ def test_one_cluster_is_not_measured(blobs):
     assert not found.structure
 
 
-def test_gaps_are_structure():
+def test_separated_clusters_are_apart():
     X, y = make_circles(600, factor=0.3, noise=0.01, random_state=0)
     assert compared(X, mine=y).apart
 
@@ -66,7 +66,7 @@ def test_what_is_not_cut_is_missed(blobs):
     assert found["connected"].cut < found["elliptical"].cut
 
 
-def test_agreement_is_with_another_family(blobs):
+def test_agreement_is_computed_with_the_other_families(blobs):
     X, y = blobs
     alone = compared(X, elliptical=y, merged=y).measured
     assert alone["elliptical"].agreement == 0.0

@@ -77,7 +77,7 @@ def test_the_seed_does_not_decide(moons):
     assert all((one == labels[0]).all() for one in labels)
 
 
-def test_candidates_are_told(fitted):
+def test_candidates_are_printed(fitted):
     methods = [one.method for one in fitted.candidates_]
     assert methods == ["one cluster", "round", "elliptical", "merged", "connected", "chained"]
     best = max(fitted.candidates_, key=lambda one: one.evidence)

@@ -230,7 +230,7 @@ CASES = {
     "auto": Case(fit, {"tol": 0.2}),
     "auto weighted": Case(fit, {}, weighted=True),
     "auto Algorithm 1": Case(fit, {"refine": False}, "float64"),
-    "whole numbers": Case(fit, {"penalty": 1000.0}, "whole"),
+    "integers": Case(fit, {"penalty": 1000.0}, "whole"),
     "cosine": Case(fit, {"penalty": 0.5, "refine": False, "divergence": "cosine"}),
     "cosine refined": Case(fit, {"penalty": 2.0, "divergence": "cosine"}),
     "kl": Case(fit, {"penalty": 30.0, "refine": False, "divergence": "kl"}, "counts"),
@@ -272,7 +272,7 @@ def test_same_bits_on_one_machine(name, where, at):
 
 # A step on a cluster takes its time: cases of very many steps stay on one machine, and the others
 # are asked on one cluster, these two on all.
-MANY_STEPS = {"refine", "two starts", "auto", "auto weighted", "whole numbers"} | {
+MANY_STEPS = {"refine", "two starts", "auto", "auto weighted", "integers"} | {
     name for name in CASES if name.endswith("refined")
 }
 ON_ALL_CLUSTERS = ("random", "predict")

@@ -95,7 +95,7 @@ def test_a_metric_is_a_squared_euclidean_distance_of_prepared_rows(divergence):
     assert is_metric == divergence.is_metric
 
 
-def test_invariance_to_shifts_and_directions_are_told_truly(divergence):
+def test_declared_invariances_hold(divergence):
     X = rows_inside(divergence)
     before, after = costs_of(divergence, X[1:], X[0]), costs_of(divergence, X[1:] + 1, X[0] + 1)
     # Shifted rows of unit length are none, and some shifted rows are outside the domain.

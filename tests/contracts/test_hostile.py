@@ -151,7 +151,7 @@ def keep_contract(estimator, table):
         assert value is None or np.isfinite(value).all(), name
 
 
-def test_every_estimator_is_asked():
+def test_every_estimator_has_a_contract_case():
     asked = {type(each).__name__ for each in (*OF_TABLES.values(), *OF_PAIRS.values())}
     assert asked == set(ESTIMATORS)
 

@@ -122,7 +122,7 @@ def test_chunks_of_any_size_are_handled_and_reported(chunks, n_threads, expected
     assert len(said) == (cut.chunks != array.chunks)
     for line in said:
         assert f"X comes in {len(chunks)} chunks" in line
-        assert f"cut anew into {expected}" in line
+        assert f"cut again into {expected}" in line
 
 
 def test_chunks_of_a_long_table_are_not_too_large():

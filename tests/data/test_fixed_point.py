@@ -1,4 +1,4 @@
-"""Sums of rows are whole numbers: no order changes them, and nothing is left when rows leave."""
+"""Sums of rows are integers: no order changes them, and nothing is left when rows leave."""
 
 import math
 

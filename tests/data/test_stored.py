@@ -161,7 +161,7 @@ def test_parquet_that_holds_nothing(write, tmp_path):
         DPMeans(1.0).fit(tmp_path / "nothing")
 
 
-def test_what_is_no_parquet(tmp_path):
+def test_a_file_that_is_not_parquet_is_refused(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR2, or so")
@@ -169,12 +169,12 @@ def test_what_is_no_parquet(tmp_path):
         DPMeans(1.0).fit(path)
 
 
-def test_no_room_for_a_copy_is_said_before_the_disk_is_full(write, monkeypatch, tmp_path):
+def test_too_little_space_for_a_copy_is_reported_before_writing(write, monkeypatch, tmp_path):
     class Full:
         free = 10
 
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: Full)
-    with pytest.raises(OSError, match="no room for a copy of the table; set TMPDIR"):
+    with pytest.raises(OSError, match="no space for a copy of the table; set TMPDIR"):
         DPMeans(1.0).fit(write(a=X[:, 0].copy()))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from countless._exemplar.clustering import Problem, improve, nearest_exemplars, settle, worth
+from countless._exemplar.clustering import Problem, improve, nearest_exemplars, reassign, worth
 from countless._exemplar.local_search import iterated_local_search, join_clusters, swap
 from countless._exemplar.max_product import max_product
 from countless._exemplar.similarity import full_edges, sparse_edges
@@ -83,7 +83,7 @@ def test_worth_is_the_log_joint(name, missing):
         assert worth(problem, np.array(choice)) == pytest.approx(expected, abs=1e-9)
 
 
-def test_worth_with_a_dirichlet_process_is_the_paper_s():
+def test_the_objective_with_a_dirichlet_process_equals_the_paper():
     alpha, n = 0.7, 5
     S = draw_similarities(n, 3)
     choice = np.array([1, 1, 1, 4, 4])
@@ -106,7 +106,7 @@ def of_labels(S, prior, label):
 
 
 def plain_icm(S, prior, label):
-    """Sweep rows over clusters, everything computed anew; return the worth where nothing moves."""
+    """Sweep rows over clusters, everything recomputed; return the worth where nothing moves."""
     value, moved = of_labels(S, prior, label), True
     while moved:
         moved = False
@@ -254,7 +254,7 @@ def test_the_exemplar_of_a_cluster_is_its_best_row():
     x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
     S = -((x[:, None] - x) ** 2)
     np.fill_diagonal(S, -3.0)
-    choice = settle(problem_of(S, None), np.array([0, 5]))
+    choice = reassign(problem_of(S, None), np.array([0, 5]))
     np.testing.assert_array_equal(choice, [1, 1, 1, 4, 4, 4])
 
 

@@ -28,7 +28,7 @@ def blobs(n=120, seed=0, **settings):
 
 
 @pytest.mark.parametrize("damping", [0.5, 0.7, 0.9])
-def test_clusters_are_scikit_learn_s_where_that_converges(damping):
+def test_clusters_equal_those_of_scikit_learn_where_it_converges(damping):
     compared = 0
     sets = [blobs(90, seed, n_features=2 + seed % 3) for seed in range(10)]
     for X in [*sets, load_iris().data]:
@@ -195,7 +195,7 @@ def test_new_rows_weigh_sizes_under_a_prior():
 
 
 @pytest.mark.parametrize("init", ["one", "singletons"])
-def test_icm_from_both_ends(init):
+def test_icm_from_one_cluster_and_from_singletons(init):
     X = blobs(100, 3, cluster_std=0.3)
     settings = {"affinity": "gaussian", "noise_variance": 0.2, "random_state": 0}
     model = AffinityPropagation("dirichlet-process", solver="icm", init=init, **settings).fit(X)
@@ -384,7 +384,7 @@ def test_sizes_can_be_capped():
         ({"preference": [1.0, 2.0]}, "one for each of 6 rows"),
         ({"preference": np.r_[1.0, np.nan, np.ones(4)]}, "that of row 1 is not"),
         ({"preference": "auto", "prior": "uniform"}, "preference='auto' is for prior=None"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
     ],
 )
 def test_bad_input_is_refused(settings, message):

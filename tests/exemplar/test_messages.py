@@ -50,7 +50,7 @@ def column_weight(own, size):
 
 @settings(max_examples=60)
 @given(st.lists(numbers, max_size=60))
-def test_sorting_is_numpy_s(values):
+def test_sorting_equals_numpy(values):
     key, item = np.array(values, dtype=float), np.arange(len(values), dtype=np.int32)
     original = key.copy()
     n = len(key)
@@ -75,7 +75,7 @@ def test_counts_against_enumeration(values, gain):
 
 
 def plain_best_of_others(value, weight_of):
-    """Return the best of the others with each on and off, the others sorted for each anew."""
+    """Return the best of the others with each on and off, the others sorted again for each."""
     on, off = np.empty(len(value)), np.empty(len(value))
     for p in range(len(value)):
         others = np.sort(np.delete(value, p))[::-1]

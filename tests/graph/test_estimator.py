@@ -295,7 +295,7 @@ def test_bad_links_are_named(A, message):
         ({"penalty": np.nan}, "penalty must be 'auto' or a number; got nan"),
         ({"cut": "min"}, "cut must be one of 'normalized', 'ratio'; got 'min'"),
         ({"refine": 1}, "refine must be True or False; got 1"),
-        ({"n_init": 0}, "n_init must be a whole number of at least 1; got 0"),
+        ({"n_init": 0}, "n_init must be an integer of at least 1; got 0"),
         ({"tol": -1.0}, "tol must be None or a number of at least 0; got -1.0"),
         ({"init": [0, 1, 1]}, "init needs a penalty"),
         ({"init": [0, 1], "penalty": -0.5}, "a label for each of 3 nodes; got shape"),

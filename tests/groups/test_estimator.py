@@ -105,7 +105,7 @@ def test_predict_for_known_and_new_groups():
         ({"global_penalty": "big"}, "global_penalty must be 'auto' or a number"),
         ({"local_penalty": 1.0}, "must both be 'auto' or both be numbers; got 1.0 and 'auto'"),
         ({"refine": "no"}, "refine must be True or False; got 'no'"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"tol": -1.0}, "tol must be None or a number of at least 0"),
     ],
 )
@@ -238,7 +238,7 @@ def test_penalties_are_those_of_the_plain_rule(seed):
 @pytest.mark.parametrize("value", [0, 41, 2.5])
 def test_penalties_name_a_bad_number(name, value):
     numbers = {"n_local": 2, "n_global": 3} | {name: value}
-    with pytest.raises(ValueError, match=f"{name} must be a whole number from 1 to .* 40"):
+    with pytest.raises(ValueError, match=f"{name} must be an integer from 1 to .* 40"):
         hdp_penalties(np.random.RandomState(0).standard_normal((40, 2)), None, **numbers)
 
 

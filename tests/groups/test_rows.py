@@ -15,7 +15,7 @@ def test_few_rows_give_the_results_of_rows_on_threads(n_features):
     labels[2] = 5
     with open_grouped(X, None, None) as few:
         assert isinstance(few, FewRows)
-        plain = GroupedRows(few.home)
+        plain = GroupedRows(few.backend)
         for own, other in zip(few.sums(labels, 6), plain.sums(labels, 6), strict=True):
             np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-6)
         centers = random.standard_normal((3, n_features))

@@ -89,7 +89,7 @@ def test_colours_of_a_png_are_labels(tmp_path):
         ("missing.npy", None, "cannot read"),
     ],
 )
-def test_what_is_no_ground_truth_is_refused_by_name(name, content, message, tmp_path):
+def test_invalid_ground_truth_is_refused_by_name(name, content, message, tmp_path):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):

@@ -85,11 +85,11 @@ def test_people_agree_with_the_segments_of_a_photograph(published):
     [
         ({"method": "magic"}, "method must be one of 'affinity', 'graph', 'ncut'; got 'magic'"),
         ({"prior": "strong"}, "prior must be one of 'dp', 'pitman-yor', 'none'"),
-        ({"n_superpixels": 0}, "n_superpixels must be a whole number from 1; got 0"),
+        ({"n_superpixels": 0}, "n_superpixels must be an integer from 1; got 0"),
         ({"scale": 0}, "scale must be a positive number; got 0"),
         ({"edge_weight": -1}, "edge_weight must be a number from 0; got -1"),
         ({"method": "ncut", "settings": {"threshold": "low"}}, "threshold must be a number of at"),
-        ({"method": "ncut", "settings": {"n_cuts": 0}}, "n_cuts must be a whole number of at"),
+        ({"method": "ncut", "settings": {"n_cuts": 0}}, "n_cuts must be an integer of at"),
         ({"settings": {"dumping": 0.5}}, "Invalid parameter 'dumping'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

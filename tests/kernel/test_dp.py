@@ -261,8 +261,8 @@ def test_stopping_early_warns():
         ({"kernel": "gauss"}, "kernel must be 'precomputed', a callable or one of"),
         ({"gamma": "auto"}, "gamma must be 'scale', None or a number of at least 0; got 'auto'"),
         ({"refine": 1}, "refine must be True or False; got 1"),
-        ({"n_init": 0}, "n_init must be a whole number of at least 1; got 0"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"n_init": 0}, "n_init must be an integer of at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"tol": -1}, "tol must be None or a number of at least 0; got -1"),
     ],
 )

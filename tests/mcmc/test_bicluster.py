@@ -107,7 +107,7 @@ def test_bundles_are_sums_over_blocks(model, n_counts):
 
 @pytest.mark.slow
 def test_concentrations_and_hyperparameters_agree_with_the_prior():
-    """Drawing the table anew after each sweep must leave everything as the prior has it."""
+    """Redrawing the table after each sweep must leave everything as the prior has it."""
     random = np.random.default_rng(2)
     model = Bernoulli().bind(np.array([[0.0], [1.0]]))
     prior = DirichletProcess(Gamma(2.0, 2.0))

@@ -177,7 +177,7 @@ def test_odd_columns_have_an_answer():
         ([[1.5, 2.0]], {"models": {0: "count"}}, "not an integer: row 0, column 0"),
         ([[1.0], [np.inf]], {}, "infinity"),
         ([[1.0]], {"row_prior": 1.0}, "row_prior must be None or one of"),
-        ([[1.0]], {"n_sweeps": 0}, "n_sweeps must be a whole number"),
+        ([[1.0]], {"n_sweeps": 0}, "n_sweeps must be an integer"),
         ([[1.0]], {"n_sweeps": 5, "burn_in": 5}, "burn_in must leave a sweep"),
         (pd.DataFrame({"t": pd.to_datetime(["2020-01-01"])}), {}, "column 't' holds"),
     ],

@@ -111,7 +111,7 @@ def views_drawn_anew(chain):
         (WIDE, [Bernoulli(1, 1)] * 4, views_drawn_anew, 94),
         (MIXED, [DiagonalGaussian(0.0, 0.5, 2.0, 1.0), Poisson(1, 0.7)], all_moves, 30),
     ],
-    ids=["all", "leave", "split", "anew", "mixed"],
+    ids=["all", "leave", "split", "resampled", "mixed"],
 )
 def test_the_chain_draws_from_the_exact_posterior(X, models, moves, n_states):
     row_prior, column_prior = DirichletProcess(0.7), PitmanYor(1.5, 0.2)
@@ -188,7 +188,7 @@ def test_compiled_priors_are_those_of_the_models():
 
 @pytest.mark.slow
 def test_hyperparameters_and_concentrations_pass_geweke():
-    """Chains that also draw the table anew keep the prior of everything."""
+    """Chains that also redraw the table keep the prior of everything."""
     n_rows, random = 4, np.random.default_rng(5)
     start = np.array([[0.0, 1, 2], [1.0, 0, 0], [0.5, 1, 1], [-1.0, 0, 4]])
     model = Columns(["number", "binary", "count"]).bind(start)

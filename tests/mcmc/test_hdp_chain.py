@@ -213,7 +213,7 @@ TWO_GROUPS = np.repeat([0, 1], 6)
 
 
 @pytest.mark.slow
-def test_concentrations_keep_their_prior():
+def test_updates_of_concentrations_leave_their_prior_invariant():
     rng = np.random.default_rng(0)
     found = []
     for _ in range(700):
@@ -229,7 +229,7 @@ def test_concentrations_keep_their_prior():
 
 
 @pytest.mark.slow
-def test_sweeps_keep_the_prior_of_everything():
+def test_sweeps_leave_the_prior_invariant():
     rng = np.random.default_rng(0)
     free = Gaussian(freedom=6.0).bind(X)
     found, first = [], []

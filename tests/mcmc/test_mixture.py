@@ -123,7 +123,7 @@ def test_mixed_columns_with_missing_values():
 
 
 @pytest.mark.parametrize("init", ["dp-means", TRUE, [str(label) for label in TRUE]])
-def test_where_chains_start(init):
+def test_initial_partitions_of_chains(init):
     quick = DPMixture(init=init, n_chains=1, n_sweeps=2, split_merge=False, random_state=0)
     assert adjusted_rand_score(TRUE, quick.fit(X).labels_) > 0.9
 
@@ -327,7 +327,7 @@ def test_a_saved_mixture_answers_the_same(name, tmp_path):
     assert np.array_equal(loaded.predict_proba(table), fitted.predict_proba(table))
     assert np.array_equal(loaded.score_samples(table), fitted.score_samples(table))
     assert loaded.n_clusters_ == fitted.n_clusters_
-    with pytest.raises(ValueError, match="loaded from a file; fit anew"):
+    with pytest.raises(ValueError, match="loaded from a file; fit again"):
         loaded.partial_fit(table)
 
 
@@ -360,7 +360,7 @@ def test_a_saved_mixture_of_text_answers_the_same(name, tmp_path):
         ({"init": [0, 1]}, X, "init has 2 labels; X has 90 rows"),
         ({"init": "dp-means", "model": "diagonal"}, [[0.0], [np.nan]], "takes no missing values"),
         ({"n_sweeps": 10, "burn_in": 10}, X, "burn_in must leave a sweep of n_sweeps=10"),
-        ({"n_chains": 0}, X, "n_chains must be a whole number of at least 1; got 0"),
+        ({"n_chains": 0}, X, "n_chains must be an integer of at least 1; got 0"),
         ({"loss": "l2"}, X, "loss must be 'vi' or 'binder'; got 'l2'"),
     ],
 )
@@ -378,7 +378,7 @@ def test_awkward_tables_have_an_answer(table):
 
 
 @pytest.mark.filterwarnings("ignore:DPMixture's chains disagree")
-def test_chains_that_forget_nothing_find_clusters_in_many_dimensions():
+def test_chains_without_burn_in_find_clusters_in_many_dimensions():
     """There the first rows of a split look hopeless, so that some splits must be seen through."""
     X, _ = make_blobs(600, 8, centers=8, center_box=(-10, 10), random_state=0)
     mixture = DPMixture(n_chains=2, n_sweeps=20, burn_in=0, random_state=0).fit(X)

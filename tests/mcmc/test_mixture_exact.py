@@ -168,7 +168,7 @@ def test_a_chain_that_has_settled_follows_the_enumerated_posterior():
     assert total_variation(draws, enumerated(model, rows, prior)) < 0.03
 
 
-def test_restless_rows_are_learned_while_a_chain_settles_and_then_stay():
+def test_extra_scans_are_chosen_during_burn_in_and_fixed_afterwards():
     scan_order = ScanOrder(10, n_warm_up=6)
     for n_before in range(20):
         odds = np.zeros(10)
@@ -213,7 +213,7 @@ def test_a_chain_that_settles_mends_a_border_between_two_clusters():
     np.testing.assert_allclose(mended.statistics, summed, atol=1e-9)
 
 
-def test_a_chain_that_settles_does_without_a_cluster_between_two_others():
+def test_burn_in_removes_a_cluster_between_two_others():
     """It has rows of both, and can be joined with neither."""
     random = np.random.default_rng(0)
     truth = np.repeat([0, 1], 400)
@@ -254,7 +254,7 @@ def test_split_merge_moves_leave_the_posterior_invariant(model, X, prior, early,
 @pytest.mark.slow
 @early
 @pytest.mark.parametrize("prior", [PitmanYor(1.0, 0.3), DirichletProcess(0.1)], ids=["many", "few"])
-def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior(prior, early, monkeypatch):
+def test_split_merge_without_data_leaves_the_prior_invariant(prior, early, monkeypatch):
     """The choice of rows and partners is corrected for: larger clusters show it better.
 
     With many clusters most merges are given up early, with few most splits.
@@ -276,7 +276,7 @@ def test_splits_and_merges_of_rows_that_say_nothing_keep_the_prior(prior, early,
 @cases(
     *[(model, "dirichlet") for model in MODELS], *[("fixed", prior) for prior in list(PRIORS)[1:]]
 )
-def test_uncollapsed_sweeps_keep_the_posterior(model, X, prior):
+def test_uncollapsed_sweeps_leave_the_posterior_invariant(model, X, prior):
     assert kept(uncollapsed_sweep, model, X, prior, 300) > 1e-4
 
 

@@ -53,7 +53,7 @@ GOOD = {"variance": 1.0, "prior_variance": 2.0, "n_features": 2}
         (penalty_from_alpha, 3.1, {}, r"alpha=3.1 has no penalty .* at most 1.09861, and is 1.131"),
         (penalty_from_alpha, 1.0, {"variance": -1}, "variance must be positive"),
         (penalty_from_alpha, 1.0, {"prior_variance": np.inf}, "prior_variance must be finite"),
-        (penalty_from_alpha, 1.0, {"n_features": 0}, "n_features must be a whole number"),
+        (penalty_from_alpha, 1.0, {"n_features": 0}, "n_features must be an integer"),
         (alpha_from_penalty, -1.0, {}, "penalty must be a finite number of at least 0"),
         (alpha_from_penalty, "auto", {}, "penalty must be a finite number of at least 0"),
         (alpha_from_penalty, 3000.0, {}, r"exp\(-1498.9\), which is not a float64"),

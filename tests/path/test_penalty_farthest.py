@@ -38,7 +38,7 @@ def test_farthest_first_penalty_falls_with_k_and_reaches_zero():
     assert farthest_first_penalty(np.repeat(X, 2, axis=0), 21) == 0.0
 
 
-def test_far_off_data_loses_no_digits():
+def test_data_far_from_zero_loses_no_digits():
     X = np.random.default_rng(0).standard_normal((50, 3))
     assert farthest_first_penalty(X + 1e6, 5) == pytest.approx(
         farthest_first_penalty(X, 5), rel=1e-8
@@ -64,9 +64,7 @@ def test_every_divergence_starts_from_the_mean(name):
 
 @pytest.mark.parametrize("k", [0, -3, 5, 2.0, "3", None])
 def test_bad_k_is_named(k):
-    with pytest.raises(
-        ValueError, match="k must be a whole number from 1 to the number of rows, 4"
-    ):
+    with pytest.raises(ValueError, match="k must be an integer from 1 to the number of rows, 4"):
         farthest_first_penalty(np.eye(4), k)
 
 

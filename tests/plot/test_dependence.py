@@ -10,7 +10,7 @@ from countless.plot import DependenceDisplay  # noqa: E402
 
 
 @pytest.mark.parametrize(("n_columns", "length"), [(3, 40), (20, 40), (40, 10)])
-def test_names_are_not_cut_and_leave_room(n_columns, length):
+def test_names_are_complete_and_inside_the_figure(n_columns, length):
     names = [("source_used_for_orbital_data" * 2)[:length] + str(j) for j in range(n_columns)]
     display = DependenceDisplay(np.eye(n_columns), np.arange(n_columns), names).plot()
     display.figure_.draw_without_rendering()

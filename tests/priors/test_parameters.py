@@ -57,7 +57,7 @@ def test_densities_and_draws_against_scipy(hyperprior):
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
 
-def test_slice_steps_leave_a_density_with_two_humps():
+def test_slice_sampling_leaves_a_bimodal_density_invariant():
     law = np.array([-2.0, 3.0])
 
     def log_density(place):
@@ -119,7 +119,7 @@ def test_groups_that_share_a_concentration_share_its_posterior():
 
 @pytest.mark.slow
 @every_unknown
-def test_steps_leave_the_joint_law_as_it_is(prior):
+def test_steps_leave_the_joint_distribution_invariant(prior):
     # Parameters from their priors, a partition from them, some steps: still their priors.
     random = np.random.default_rng(9)
     before, after = [], []

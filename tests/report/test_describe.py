@@ -191,7 +191,7 @@ def test_texts_give_the_words_of_their_topics(corpus_300):
     pd.testing.assert_frame_equal(by_frame, table)
 
 
-def test_names_are_kept_when_rows_are_drawn_anew(corpus_300):
+def test_names_are_stable_under_resampling(corpus_300):
     topic, texts, rows = corpus_300
     names = describe(Fitted(topic), rows, texts=texts).set_index("cluster")["name"].sort_index()
     assert names.tolist() == ["goal", "orbit", "engine"]

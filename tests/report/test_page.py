@@ -143,7 +143,7 @@ def test_a_wide_table_shows_the_columns_that_tell_clusters_apart():
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_a_data_frame_keeps_its_names_levels_and_gaps(frame):
+def test_a_data_frame_keeps_names_levels_and_missing_values(frame):
     cells = {"size": [1.0, 2.0, None, 4.0], "color": ["red", None, "blue", "red"]}
     sheet = sheet_of(frame(cells), np.array([0, 0, 1, 1]), source="t")
     size, color = sheet.columns

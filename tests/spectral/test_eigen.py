@@ -170,7 +170,7 @@ def test_more_pairs_than_there_are():
 def test_the_inertia_counts_eigenvalues(n, seed):
     matrix = random_state(seed).randint(-3, 4, (n, n)).astype(float)
     matrix += matrix.T
-    threshold = 0.37  # no eigenvalue of a small matrix of whole numbers
+    threshold = 0.37  # no eigenvalue of a small matrix of integers
     assert count_above(matrix, threshold) == (np.linalg.eigvalsh(matrix) > threshold).sum()
 
 

@@ -325,8 +325,8 @@ def test_too_few_iterations_raise_a_warning():
         ({"penalty": True}, "penalty must be"),
         ({"laplacian": "normed"}, "laplacian must be one of None, 'unnormalized'"),
         ({"assign": None}, "assign must be one of 'k-means', 'dp-means'; got None"),
-        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1; got 0"),
-        ({"max_iter": 2.5}, "max_iter must be a whole number"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1; got 0"),
+        ({"max_iter": 2.5}, "max_iter must be an integer"),
         ({"kernel": "triangle"}, "kernel must be .*'nearest_neighbors'.*got 'triangle'"),
     ],
 )

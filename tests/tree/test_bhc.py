@@ -400,7 +400,7 @@ def test_early_stop_raises_a_warning():
         ({"learn": 2}, "learn must be True or False; got 2"),
         ({"n_leaves": 1}, "n_leaves must be None or an integer of at least 2; got 1"),
         ({"leaves": "rows"}, "leaves must be 'auto', 'sample' or 'micro'; got 'rows'"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

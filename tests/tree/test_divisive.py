@@ -48,7 +48,7 @@ def test_diana_equals_r(answer):
 
 
 def plain_diana(distance, rows):
-    """Split as the book says, every average computed anew; return the clusters of the tree."""
+    """Split as the book says, every average recomputed; return the clusters of the tree."""
     if len(rows) == 1:
         return set()
     rest, splinter = list(rows), []
@@ -78,7 +78,7 @@ def clusters_of(tree):
     return {members[n + merge]: height for merge, height in enumerate(tree[:, 2])}
 
 
-# Whole numbers: sums are exact, so that ties are ties in both.
+# Integers: sums are exact, so that ties are ties in both.
 @settings(max_examples=25)
 @given(st.data())
 def test_diana_is_the_plain_recursion(data):
@@ -313,12 +313,12 @@ def test_new_rows_are_checked():
     [
         ({"method": "agnes"}, "method must be one of 'diana', 'mst', 'bisecting'; got 'agnes'"),
         ({"metric": "taxi"}, "metric must be one of .*; got 'taxi'"),
-        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
         ({"n_clusters": 9}, "n_clusters=9, and X has 4 rows"),
-        ({"min_cluster_size": 0}, "min_cluster_size must be a whole number of at least 1; got 0"),
+        ({"min_cluster_size": 0}, "min_cluster_size must be an integer of at least 1; got 0"),
         ({"max_diameter": -1}, "max_diameter must be None or a number of at least 0; got -1"),
         ({"n_clusters": 2, "max_diameter": 1}, "give n_clusters or max_diameter, not both"),
-        ({"n_clusters": True}, "n_clusters must be a whole number"),
+        ({"n_clusters": True}, "n_clusters must be an integer"),
         ({"metric_params": {"p": 3}}, "metric_params must be None or a mapping of weights, kinds"),
         ({"metric": "precomputed", "metric_params": {"dtype": float}}, "metric_params is for rows"),
         ({"method": "bisecting", "metric": "mixed"}, "bisecting k-means needs Euclidean rows"),

@@ -180,7 +180,7 @@ def rechunk_evenly(array: Any, n_threads: int) -> Any:
     wanted = fewest
     if n_chunks > most:  # about half of it, a multiple of the number of threads
         wanted = min(max(fewest, n_threads * -(-most // (2 * n_threads))), most)
-    log.info("X comes in %d chunks of up to %d rows; cut anew into %d", n_chunks, largest, wanted)
+    log.info("X comes in %d chunks of up to %d rows; cut again into %d", n_chunks, largest, wanted)
     return array.rechunk({0: -(-n_rows // wanted), 1: -1})
 
 

@@ -135,7 +135,7 @@ def _spool(pieces: Iterator[np.ndarray], path: Path, chunks) -> FlatFile:
         for piece in pieces:
             if shutil.disk_usage(path.parent).free < 2 * piece.nbytes:
                 raise OSError(
-                    f"{path.parent} has no room for a copy of the table; set TMPDIR to a folder "
+                    f"{path.parent} has no space for a copy of the table; set TMPDIR to a folder "
                     "that has"
                 )
             file.write(np.ascontiguousarray(piece).data)

@@ -109,7 +109,7 @@ def nearest_exemplars(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     return choice
 
 
-def settle(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
+def reassign(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     """Assign rows, take the best exemplar of each cluster, and assign rows again."""
     groups, _ = group(problem, nearest_exemplars(problem, exemplars))
     return nearest_exemplars(problem, np.sort(groups.exemplar[groups.exemplar >= 0]))

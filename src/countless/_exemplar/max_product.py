@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._exemplar.clustering import Problem, nearest_exemplars, settle, worth
+from countless._exemplar.clustering import Problem, nearest_exemplars, reassign, worth
 from countless._exemplar.local_search import iterated_local_search, local_optimum
 from countless._exemplar.weights import Weights
 from countless.kernels.counts import best_of_others, new_bins
@@ -216,7 +216,7 @@ def max_product(
         messages.close()
     steady = watch.converged and watch.damping == damping
     if steady and not problem.weights.counts_sizes:
-        choice = settle(problem, np.flatnonzero(watch.exemplars))
+        choice = reassign(problem, np.flatnonzero(watch.exemplars))
     else:
         choice, steady = watch.best, False
     if refine or start is not None or not steady:

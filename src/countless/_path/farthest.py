@@ -49,21 +49,21 @@ def farthest_first_penalty(
     with open_table(X, sample_weight, get_divergence(divergence), None) as rows:
         if not isinstance(k, int | np.integer) or not 1 <= k <= rows.n_rows:
             raise ValueError(
-                f"k must be a whole number from 1 to the number of rows, {rows.n_rows}; got {k!r}"
+                f"k must be an integer from 1 to the number of rows, {rows.n_rows}; got {k!r}"
             )
         return farthest_distance(rows, k)
 
 
 def farthest_distance(rows: Backend, k: int) -> float:
     """Return the weighted distance of the row of round k from the set found before it."""
-    frame = rows.fixed_point
+    fixed_point = rows.fixed_point
     state = rows.allocate({"distance": (np.float64, np.inf)})
-    center = frame.means(rows.whole)
+    center = fixed_point.means(rows.whole)
     for _ in range(k):
-        found = rows.run(farthest_block, state, frame.centers(center))
+        found = rows.run(farthest_block, state, fixed_point.centers(center))
         cost, place = max(found, key=lambda answer: (answer[0], -answer[1]))
         center = rows.points(np.array([place]))
-    return cost / frame.divergence.scale
+    return cost / fixed_point.divergence.scale
 
 
 def farthest_block(block: Block, held, center) -> tuple[float, int]:

@@ -98,32 +98,32 @@ def micro_clusters(rows: Backend, *, seed: int, n_micro: int | None = None) -> M
     >>> items.labels.tolist(), items.weight.tolist(), items.within
     ([0, 1, 0], [2.0, 1.0], 0.0)
     """
-    frame = rows.fixed_point
-    most = most_items(rows.n_features, frame.divergence)
-    if n_micro is None and frame.n_counted <= min(CORESET.few_rows, most):
-        sample = rows.pick(sample_places(rows, frame.n_counted, seed, in_order=True))
+    fixed_point = rows.fixed_point
+    most = most_items(rows.n_features, fixed_point.divergence)
+    if n_micro is None and fixed_point.n_counted <= min(CORESET.few_rows, most):
+        sample = rows.pick(sample_places(rows, fixed_point.n_counted, seed, in_order=True))
         centers = _distinct(sample.points())
     else:
-        n_micro = n_micro or min(how_many(frame.n_counted), most)
+        n_micro = n_micro or min(how_many(fixed_point.n_counted), most)
         sample = rows.pick(sample_places(rows, CORESET.sample_ratio * n_micro, seed))
-        centers = _centers_of_sample(sample, frame.divergence, n_micro, rows.n_threads)
+        centers = _centers_of_sample(sample, fixed_point.divergence, n_micro, rows.n_threads)
     nearest = assign_to(rows, centers)
     nearest.drop_empty()
     nearest.number_by_appearance()
-    within = max(0.0, frame.total_cost + float(frame.energy(nearest.summary).sum()))
+    within = max(0.0, fixed_point.total_cost + float(fixed_point.energy(nearest.summary).sum()))
     # A tiny cost is the rounding error of a sum of zeros.
-    if within <= 1e-12 * abs(frame.total_cost):
+    if within <= 1e-12 * abs(fixed_point.total_cost):
         within = 0.0
     n_shown = max(CORESET.item_values // rows.n_features, CORESET.fewest)
     shown = sample.pick(np.arange(min(sample.n_rows, n_shown)))
-    weight, total = frame.to_floats(nearest.summary)
+    weight, total = fixed_point.to_floats(nearest.summary)
     return MicroClusters(
         nearest.labels,
         weight,
         total,
-        frame.origin,
+        fixed_point.origin,
         within,
-        shown.points() - frame.origin,
+        shown.points() - fixed_point.origin,
         shown.weight,
         nearest.centers,
     )
@@ -150,14 +150,14 @@ def sample_places(rows: Backend, size: int, seed: int, *, in_order: bool = False
     They are returned in random order, or ascending with ``in_order``. The sample does not depend on
     the backend or the blocks.
     """
-    frame = rows.fixed_point
-    size = min(size, frame.n_counted)
+    fixed_point = rows.fixed_point
+    size = min(size, fixed_point.n_counted)
     # The first arrivals of independent Poisson processes, with the weights as rates; about twice
     # the size is expected before this time.
-    before = 2.0 * size / frame.total_weight
+    before = 2.0 * size / fixed_point.total_weight
     while True:
         arrivals = rows.run(
-            arrivals_block, None, (seed, before if size < frame.n_counted else np.inf)
+            arrivals_block, None, (seed, before if size < fixed_point.n_counted else np.inf)
         )
         place, time = (np.concatenate(part) for part in zip(*arrivals, strict=True))
         if len(place) >= size:
@@ -203,11 +203,11 @@ def _centers_of_sample(sample: Block, divergence: Divergence, n_micro: int, n_jo
 
 def _cost(nearest: Assignment) -> np.ndarray:
     """Return the cost of each row at its center."""
-    frame = nearest.rows.fixed_point
+    fixed_point = nearest.rows.fixed_point
     cost = nearest.rows.get(nearest.state, "upper").astype(np.float64) ** 2
     noise = np.float64(2.0**-200)  # less is attributed to equal rows
-    if not frame.by_differences:
-        noise = 1e-9 * np.abs(frame.linear(nearest.centers).offset[nearest.labels])
+    if not fixed_point.by_differences:
+        noise = 1e-9 * np.abs(fixed_point.linear(nearest.centers).offset[nearest.labels])
     # Rounding errors of a zero distance must not count as a cost.
     return np.where(cost > noise, cost, 0.0)
 

@@ -348,7 +348,7 @@ def short_names(ranked: Sequence[Sequence[str]], fallback: Sequence[str]) -> lis
     """Return a name for each cluster; all are different.
 
     The name is the first of the texts: one text changes more rarely than several do when rows are
-    drawn anew. Clusters that would share a name take their next texts, too.
+    resampled. Clusters that would share a name take their next texts, too.
 
     Parameters
     ----------

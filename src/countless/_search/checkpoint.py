@@ -135,7 +135,7 @@ class Checkpoint:
             if identity[name] != value:
                 raise ValueError(
                     f"checkpoint {self._path} belongs to another run: its {name} was "
-                    f"{identity[name]!r:.100}, this one's is {value!r}; remove it to start anew"
+                    f"{identity[name]!r:.100}, this one's is {value!r}; remove it to start again"
                 )
 
     @contextmanager

@@ -158,7 +158,7 @@ class LocalSearch:
     def finish(self) -> None:
         """Do the last passes, down to smaller gains than in rounds."""
         if self.tol > 0:  # with tol = 0 no further pass lowers the objective
-            self.settle(SCHEDULE.last_pass_share * self.little)
+            self.reassign_until(SCHEDULE.last_pass_share * self.little)
 
     def improve(self, little: float) -> bool:
         """Do one round; return whether no move gains more than ``little``."""
@@ -169,14 +169,14 @@ class LocalSearch:
             self.note()
             return False
         state.merge()
-        self.settle(SCHEDULE.pass_share * little)
+        self.reassign_until(SCHEDULE.pass_share * little)
         if before - self.history[-1] > little:
             return False
         if state.is_large:
             return self._over_split_repeatedly(little)
         return not self.escape() or before - self.history[-1] <= little
 
-    def settle(self, least_gain: float) -> None:
+    def reassign_until(self, least_gain: float) -> None:
         """Reassign until no label changes, or a pass does not gain more than this."""
         changed = True
         while changed and self.has_passes:

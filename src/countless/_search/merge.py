@@ -32,13 +32,13 @@ def profitable_merges(
     clusters as merging the cheapest pair one at a time (Ward's linkage): no merge becomes cheaper
     by other merges (reducibility; exact for squared Euclidean distance).
     """
-    frame = rows.fixed_point
+    fixed_point = rows.fixed_point
     pairs = _candidate_pairs(rows, summary, listed)
     a, b = pairs.T
-    energy = frame.energy(summary)
+    energy = fixed_point.energy(summary)
     joined = summary.take(a)
     joined.add(summary.take(b))
-    cost = frame.energy(joined) - energy[a] - energy[b]
+    cost = fixed_point.energy(joined) - energy[a] - energy[b]
     order = np.argsort(cost, kind="stable")
     # The first pair of a cluster in the order of costs is the one with its cheapest partner.
     first = np.full(len(summary.weight), len(order))
@@ -73,17 +73,19 @@ def _cheapest_listed(weight: np.ndarray, listed: Listed) -> np.ndarray:
 
 def _cheapest(rows: Backend, summary: Summary) -> np.ndarray:
     """Return each cluster with its cheapest partner, by squared Euclidean distance."""
-    frame, k = rows.fixed_point, len(summary.weight)
+    fixed_point, k = rows.fixed_point, len(summary.weight)
     # With very many clusters float32 is accurate enough to choose candidates.
     kind = np.float32 if k > MANY_CLUSTERS else np.float64
-    weight = frame.weights(summary)
+    weight = fixed_point.weights(summary)
     share = (weight / weight.max()).astype(kind)
-    tile = int(np.clip(np.sqrt(frame.n_bytes / TILE_ROOM), LEAST_TILE, MOST_TILE))
+    tile = int(np.clip(np.sqrt(fixed_point.n_bytes / TILE_ROOM), LEAST_TILE, MOST_TILE))
     parts = [slice(at, min(at + tile, k)) for at in range(0, k, tile)]
 
     def means(part: slice) -> np.ndarray:
-        seen = np.empty((part.stop - part.start, frame.n_features), dtype=kind)
-        np.multiply(summary.total[part], frame.step / frame.unit, out=seen, casting="same_kind")
+        seen = np.empty((part.stop - part.start, fixed_point.n_features), dtype=kind)
+        np.multiply(
+            summary.total[part], fixed_point.step / fixed_point.unit, out=seen, casting="same_kind"
+        )
         seen /= weight[part, None]
         return seen
 
@@ -115,11 +117,11 @@ def _cheapest(rows: Backend, summary: Summary) -> np.ndarray:
 
 def _cheap(rows: Backend, summary: Summary) -> np.ndarray:
     """Return each cluster with partners whose merge is cheap to second order in the divergence."""
-    frame, k = rows.fixed_point, len(summary.weight)
-    weight, mean = frame.weights(summary), frame.means(summary)
+    fixed_point, k = rows.fixed_point, len(summary.weight)
+    weight, mean = fixed_point.weights(summary), fixed_point.means(summary)
     weight = weight / weight.max()
-    slope, offset = frame.divergence.slope_offset(mean)
-    own_cost = frame.divergence.row_cost(mean)
+    slope, offset = fixed_point.divergence.slope_offset(mean)
+    own_cost = fixed_point.divergence.row_cost(mean)
     n_partners = min(PARTNERS, k - 1)
 
     def partners(start: int, stop: int) -> np.ndarray:

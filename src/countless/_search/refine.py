@@ -58,9 +58,9 @@ class RowClusters:
     def __init__(self, nearest: Assignment, penalty: float):
         self.nearest = nearest
         self.rows = nearest.rows
-        self.frame = nearest.rows.fixed_point
+        self.fixed_point = nearest.rows.fixed_point
         self.penalty = penalty
-        self.rounding = ROUNDING * abs(self.frame.total_cost)
+        self.rounding = ROUNDING * abs(self.fixed_point.total_cost)
         self.n_passes = 0
         # Whether rows are compared with nearby centers only.
         self.is_large = False
@@ -71,7 +71,7 @@ class RowClusters:
 
     @property
     def objective(self) -> float:
-        return self.frame.objective(self.nearest.summary, self.penalty)
+        return self.fixed_point.objective(self.nearest.summary, self.penalty)
 
     def reassign(self, share: float = 1.0) -> bool:
         """Do one Lloyd iteration and drop empty clusters; return whether a label changed."""
@@ -88,7 +88,7 @@ class RowClusters:
         self.nearest.forget_lists()
         cluster, farthest = worth_halving(self.nearest, price, most)
         # In batches, to bound the memory.
-        capacity = self.frame.n_bytes // (CLUSTER_SHARE * 8 * self.frame.n_features)
+        capacity = self.fixed_point.n_bytes // (CLUSTER_SHARE * 8 * self.fixed_point.n_features)
         capacity = (capacity - self.n_clusters) // HALVING_ARRAYS
         at_once = max(1, capacity, -(-len(cluster) // MOST_HALVINGS))
         n_before = self.n_clusters
@@ -147,8 +147,8 @@ class RowClusters:
         k = self.n_clusters
         if self.is_large:
             return [OverSplit(MANY_OVER_SPLIT, k + 1)]
-        few, many = over_splits(k, self.frame.n_counted)
-        capacity = self.frame.n_bytes // (8 * self.frame.n_features)
+        few, many = over_splits(k, self.fixed_point.n_counted)
+        capacity = self.fixed_point.n_bytes // (8 * self.fixed_point.n_features)
         return [few, many._replace(enough=min(many.enough, max(2 * k, capacity)))]
 
     def save(self) -> int:
@@ -172,7 +172,7 @@ class RowClusters:
         order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
         ids, target = ids[order], target[order]
         picked = self.rows.pick(ids)
-        steps = self.frame.to_steps(picked.weight, picked.points() - self.frame.origin)
+        steps = self.fixed_point.to_steps(picked.weight, picked.points() - self.fixed_point.origin)
         label = picked_labels(self.rows, self.nearest.state, ids)
         weight, total = list(self.nearest.summary.weight), list(self.nearest.summary.total)
         ancestor = list(range(self.n_clusters))
@@ -206,20 +206,20 @@ class RowClusters:
 
     def _energies(self, clusters) -> float:
         weight, total = zip(*clusters, strict=True)
-        return float(self.frame.energy(Summary(np.array(weight), np.array(total))).sum())
+        return float(self.fixed_point.energy(Summary(np.array(weight), np.array(total))).sum())
 
     def _promising_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the rows with a positive gain, their target clusters (-1: a new one), and gains.
 
         Gains are exact for squared Euclidean distance, and of second order otherwise.
         """
-        nearest, frame = self.nearest, self.frame
+        nearest, fixed_point = self.nearest, self.fixed_point
         message = MoveSearch(
-            frame,
-            frame.centers(nearest.centers),
-            Products(frame, nearest.centers),
-            frame.weights(nearest.summary),
-            self.penalty * frame.divergence.scale,
+            fixed_point,
+            fixed_point.centers(nearest.centers),
+            Products(fixed_point, nearest.centers),
+            fixed_point.weights(nearest.summary),
+            self.penalty * fixed_point.divergence.scale,
         )
         found = self.rows.run(promising_block, nearest.state, message)
         ids, target, gain = (np.concatenate(part) for part in zip(*found, strict=True))
@@ -229,7 +229,7 @@ class RowClusters:
 class MoveSearch(NamedTuple):
     """Arguments of the search for Hartigan moves, the same for all blocks."""
 
-    frame: FixedPoint
+    fixed_point: FixedPoint
     form: Any
     products: Products
     weight: np.ndarray  # (n_clusters,)

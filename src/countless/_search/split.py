@@ -55,7 +55,7 @@ class Spread(NamedTuple):
 class Planes(NamedTuple):
     """A separating hyperplane for each of some clusters."""
 
-    frame: FixedPoint
+    fixed_point: FixedPoint
     slot: np.ndarray  # (n_clusters,) index of a cluster's hyperplane, -1: none
     normal: np.ndarray  # (n_planes, n_features)
     threshold: np.ndarray  # (n_planes,)
@@ -71,19 +71,19 @@ def worth_halving(
     ``most`` clusters of highest cost are returned.
     """
     spread = Spread.zeros(nearest.n_clusters)
-    frame = nearest.rows.fixed_point
-    nearest.rows.run(spread_block, nearest.state, frame.centers(nearest.centers), into=spread)
+    fixed_point = nearest.rows.fixed_point
+    nearest.rows.run(spread_block, nearest.state, fixed_point.centers(nearest.centers), into=spread)
     # With a margin: costs are float sums, and their order of summation must not matter.
-    cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * frame.divergence.scale)
+    cluster = np.flatnonzero(spread.cost * (1 + 1e-9) > price * fixed_point.divergence.scale)
     if most is not None:
-        dearest = np.argsort(-spread.cost[cluster], kind="stable")[:most]
-        cluster = np.sort(cluster[dearest])
+        costliest = np.argsort(-spread.cost[cluster], kind="stable")[:most]
+        cluster = np.sort(cluster[costliest])
     return cluster, spread.farthest[cluster]
 
 
 def halve(nearest: Assignment, cluster: np.ndarray, farthest: np.ndarray) -> Halves:
     """Split clusters by 2-means, started along the first principal direction of each."""
-    rows, frame, divergence = (
+    rows, fixed_point, divergence = (
         nearest.rows,
         nearest.rows.fixed_point,
         nearest.rows.fixed_point.divergence,
@@ -94,20 +94,22 @@ def halve(nearest: Assignment, cluster: np.ndarray, farthest: np.ndarray) -> Hal
     rows.allocate_more(nearest.state, MARKS)
 
     def beyond(normal, threshold, shrink=0.0) -> Summary:
-        sums = frame.empty(len(cluster))
-        planes = Planes(frame, slot, normal, threshold, shrink)
+        sums = fixed_point.empty(len(cluster))
+        planes = Planes(fixed_point, slot, normal, threshold, shrink)
         rows.run(side_block, nearest.state, planes, into=sums)
         return sums
 
     # Start from the direction of the farthest row; a step of power iteration turns it towards the
     # first principal direction.
-    mean = _means(frame, whole)
+    mean = _means(fixed_point, whole)
     normal = rows.points(farthest)
-    normal -= frame.origin
+    normal -= fixed_point.origin
     normal -= mean
     _to_unit_length(normal)
-    normal = beyond(normal, _row_products(normal, mean), shrink=0.5 / (frame.reach or 1.0)).total
-    normal = normal * frame.step
+    normal = beyond(
+        normal, _row_products(normal, mean), shrink=0.5 / (fixed_point.reach or 1.0)
+    ).total
+    normal = normal * fixed_point.step
     _to_unit_length(normal)
     far = beyond(normal, _row_products(normal, mean))
     del mean
@@ -115,18 +117,18 @@ def halve(nearest: Assignment, cluster: np.ndarray, farthest: np.ndarray) -> Hal
         proper = _proper(whole, far)
         # Assign rows to the nearer of the two means: d(x, near) - d(x, far) is linear in x.
         near = _rest(whole, far, proper)
-        normal, offset = divergence.slope_offset(divergence.means(*frame.to_floats(near)))
+        normal, offset = divergence.slope_offset(divergence.means(*fixed_point.to_floats(near)))
         np.negative(normal, out=normal)
         slope, threshold = divergence.slope_offset(
-            divergence.means(*frame.to_floats(_filled(far, proper)))
+            divergence.means(*fixed_point.to_floats(_filled(far, proper)))
         )
         normal += slope
         del near, slope
         normal[~proper] = 0.0
         far = beyond(normal, np.where(proper, threshold - offset, 0.0))
     proper = _proper(whole, far)
-    gain = frame.energy(whole) - frame.energy(_filled(far, proper))
-    gain -= frame.energy(_rest(whole, far, proper))
+    gain = fixed_point.energy(whole) - fixed_point.energy(_filled(far, proper))
+    gain -= fixed_point.energy(_rest(whole, far, proper))
     return Halves(cluster, np.where(proper, gain, -np.inf), far)
 
 
@@ -143,13 +145,13 @@ def side_block(block: Block, held, planes: Planes, borrow) -> None:
     with borrow() as sums:
         add_side(
             block.form, block.weight, held["labels"], planes.slot, planes.normal, planes.threshold,
-            planes.shrink, planes.frame.scale, held["marked"], *sums,
+            planes.shrink, planes.fixed_point.scale, held["marked"], *sums,
         )  # fmt: skip
 
 
-def _means(frame: FixedPoint, summary: Summary) -> np.ndarray:
-    """Return the mean of each cluster, relative to the frame's origin."""
-    weight, total = frame.to_floats(summary)
+def _means(fixed_point: FixedPoint, summary: Summary) -> np.ndarray:
+    """Return the mean of each cluster, relative to the fixed_point's origin."""
+    weight, total = fixed_point.to_floats(summary)
     total /= weight[:, None]
     return total
 

@@ -240,7 +240,7 @@ def _spool(source: Source, survey: Survey, folder: Path) -> FlatFile:
     path, dtype = folder / "prepared.npy", np.dtype(survey.preparation.dtype)
     if shutil.disk_usage(folder).free < 1.1 * dtype.itemsize * shape[0] * shape[1]:
         raise InputError(
-            f"{folder.parent} has no room for a copy of the table; set TMPDIR to a folder that has"
+            f"{folder.parent} has no space for a copy of the table; set TMPDIR to a folder that has"
         )
     with path.open("wb") as file:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}

@@ -17,7 +17,7 @@ PIECES_AHEAD = 8
 POLL_SECONDS = 0.1
 
 
-class Feed:
+class StandardInput:
     """Chunks of standard input, each of complete lines but the last.
 
     The first signal ends the input: complete lines are yielded, a partial line is discarded. A
@@ -33,7 +33,7 @@ class Feed:
         self._queue: queue.Queue[bytes] = queue.Queue(PIECES_AHEAD)
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> "Feed":
+    def __enter__(self) -> "StandardInput":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._stop)

@@ -27,7 +27,7 @@ from .console import Screen, to_json
 from .data import Cells, MemoryTable, cell_text, in_table_terms, prepare_data
 from .options import FILES, DataChoices
 from .run import Request, readme, result_of, run_record, show_result
-from .stdin import Feed
+from .stdin import StandardInput
 
 PART = "labels.csv.part"
 
@@ -120,11 +120,11 @@ def fit_stream(
     _check(choices)
     as_text = choices.as_text()
     header = labels_header(choices.id or "row")
-    with Feed() as feed, _labels_file(request.out, request.force, header) as labels:
+    with StandardInput() as stdin, _labels_file(request.out, request.force, header) as labels:
         reading = choices.reading
         style, format = reading.style, FORMATS[reading.format or "csv"]
         reader = format.reader()
-        blocks = reader.text_tables(feed, "standard input", format, style, block_rows, as_text)
+        blocks = reader.text_tables(stdin, "standard input", format, style, block_rows, as_text)
         with screen.step("read", f"waiting for the first {counted(block_rows, 'row')}"):
             at, table = next(blocks)
         settings: dict[str, Any] = {"missing": choices.missing, "scale": choices.scale}
@@ -150,7 +150,7 @@ def fit_stream(
                         raise
                     refused = error
                     break
-        seen.sha256 = feed.sha256()
+        seen.sha256 = stdin.sha256()
         record = _finish(screen, seen, estimator, request, labels)
     screen.finish(record)
     if refused is not None:

@@ -117,7 +117,7 @@ def _most(levels: np.ndarray) -> float:
     for most in (255, 65535):
         if highest <= most:
             return float(most)
-    raise ValueError(f"whole numbers of a picture are at most 65535; one is {highest}")
+    raise ValueError(f"integers of a picture are at most 65535; one is {highest}")
 
 
 def working_copy(image: np.ndarray) -> np.ndarray:

@@ -143,7 +143,7 @@ def cut_patches(image: Any, n_superpixels: int) -> Superpixels:
     image = working_copy(check_picture(image))
     whole = isinstance(n_superpixels, int | np.integer) and not isinstance(n_superpixels, bool)
     if not whole or n_superpixels < 1:
-        raise ValueError(f"n_superpixels must be a whole number from 1; got {n_superpixels!r}")
+        raise ValueError(f"n_superpixels must be an integer from 1; got {n_superpixels!r}")
     return superpixels(image, edge_map(image), min(int(n_superpixels), image[..., 0].size))
 
 

@@ -55,19 +55,19 @@ def _fill_tables(blocks, c):
     cells, known = blocks.cells, blocks.known[c]
     statistics, prior, terms = cells.statistics[c], cells.prior, cells.terms
     for j in cells.columns:
-        kind, first, begin, gap = (
+        kind, first, begin, missing = (
             cells.kind[j],
             cells.start[j],
             blocks.start[j],
             blocks.start[j + 1] - 1,
         )
         if kind == CATEGORY:
-            for place in range(begin, gap):
+            for place in range(begin, missing):
                 known[place] = terms[first + 1 + place - begin, c] - terms[first, c]
         elif kind == COUNT:
             shape, rate = prior[first] + statistics[first + 1], prior[first + 1] + statistics[first]
             known[begin] = count_density(shape, rate, 0.0)
-            for x in range(gap - begin - 1):
+            for x in range(missing - begin - 1):
                 step = math.log((shape + x) / ((x + 1.0) * (rate + 1.0)))
                 known[begin + x + 1] = known[begin + x] + step
 
@@ -78,7 +78,7 @@ def _fill_own_tables(blocks, c):
     cells, known = blocks.cells, blocks.known_without[c]
     statistics, prior = cells.statistics[c], cells.prior
     for j in cells.columns:
-        kind, first, begin, gap = (
+        kind, first, begin, missing = (
             cells.kind[j],
             cells.start[j],
             blocks.start[j],
@@ -88,14 +88,14 @@ def _fill_own_tables(blocks, c):
             find_without(prior[first + 1] + statistics[first], cells.terms, first, c)
         elif kind == CATEGORY:
             others = prior[first] + statistics[first] - 1.0
-            for place in range(begin, gap):
+            for place in range(begin, missing):
                 level = first + 1 + place - begin
                 if statistics[level] > 0.5:
                     known[place] = math.log((prior[level] + statistics[level] - 1.0) / others)
         elif kind == COUNT and statistics[first] > 0.5:
             shape, rate = prior[first] + statistics[first + 1], prior[first + 1] + statistics[first]
             known[begin] = count_density(shape, rate - 1.0, 0.0)
-            for x in range(min(gap - begin - 1, int(statistics[first + 1]))):
+            for x in range(min(missing - begin - 1, int(statistics[first + 1]))):
                 step = math.log((shape - x - 1.0) / ((x + 1.0) * (rate - 1.0)))
                 known[begin + x + 1] = known[begin + x] + step
 
@@ -197,11 +197,11 @@ def fill_block(
                 own_terms = (kind, count, cells.terms, first, c)
                 _add_numbers(*own_terms, values, own, n_rows, blocks.rests, out[c])
             continue
-        first_place, gap = blocks.start[j], blocks.start[j + 1] - 1
-        n_tabled = gap - first_place
+        first_place, missing = blocks.start[j], blocks.start[j + 1] - 1
+        n_tabled = missing - first_place
         for t in range(n_rows):
             known = values[t] < n_tabled  # False for NaN
-            places[t] = first_place + int(values[t]) if known else gap
+            places[t] = first_place + int(values[t]) if known else missing
         _add_known(blocks.known, blocks.known_without, places, own, n_clusters, n_rows, out)
         if kind == COUNT:
             _add_large_counts(cells, first, n_tabled, values, own, n_clusters, n_rows, out)

@@ -149,11 +149,11 @@ def move_blocks(
                     touched[n_touched] = cell
                     n_touched += 1
                 part[cell] += weight[item]
-        home = labels[members[starts[block]]]
-        if home >= 0:
-            sizes[home] -= n_rows
+        own = labels[members[starts[block]]]
+        if own >= 0:
+            sizes[own] -= n_rows
             for cell in touched[:n_touched]:
-                cells[cell, home] -= part[cell]
+                cells[cell, own] -= part[cell]
         for cluster in range(looked_at):
             cost[cluster] = f[sizes[cluster] + n_rows] - f[sizes[cluster]]
         for cell in touched[:n_touched]:
@@ -168,16 +168,16 @@ def move_blocks(
             else:
                 second = min(second, cost[cluster])
         margin[block] = second - cost[best]
-        if home >= 0:
-            if cost[best] < cost[home] - least:
-                gained += cost[home] - cost[best]
+        if own >= 0:
+            if cost[best] < cost[own] - least:
+                gained += cost[own] - cost[best]
             else:
-                best = home
+                best = own
         sizes[best] += n_rows
         for cell in touched[:n_touched]:
             cells[cell, best] += part[cell]
             part[cell] = 0
-        if best != home:
+        if best != own:
             for item in members[starts[block] : starts[block + 1]]:
                 labels[item] = best
             looked_at = min(max(looked_at, best + 2), sizes.shape[0])

@@ -201,7 +201,7 @@ def first_asymmetry(kernel, start, stop, tolerance):
     for left in range(0, stop, size):
         for i in range(start, stop):
             for j in range(left, min(left + size, i)):
-                gap = abs(kernel[i, j] - kernel[j, i])
-                if not gap <= tolerance and (found_row < 0 or i < found_row):
+                difference = abs(kernel[i, j] - kernel[j, i])
+                if not difference <= tolerance and (found_row < 0 or i < found_row):
                     found_row, found_column = i, j
     return found_row, found_column

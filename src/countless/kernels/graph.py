@@ -63,7 +63,7 @@ def move_nodes(
         head = head + 1 if head + 1 < n else 0
         n_waiting -= 1
         waiting[i] = False
-        home = labels[i]
+        own = labels[i]
         n_seen = 0
         for e in range(indptr[i], indptr[i + 1]):
             j = neighbor[e]
@@ -77,37 +77,37 @@ def move_nodes(
         own_out, own_weight = node_out[i], node_weight[i]
         if crowded:
             square = crowding[i]
-        leave = -cost(out[home], weight[home], penalty, square)
-        best, best_change = home, -least_gain
+        leave = -cost(out[own], weight[own], penalty, square)
+        best, best_change = own, -least_gain
         # A node does not leave if the remaining weight of its cluster would be lost to rounding.
-        stays = count[home] > 1 and weight[home] - own_weight <= LIGHTEST_REST * weight[home]
-        if count[home] > 1 and not stays:
-            left = out[home] - own_out + 2 * shared[home]
-            leave += cost(left, weight[home] - own_weight, penalty, square)
+        stays = count[own] > 1 and weight[own] - own_weight <= LIGHTEST_REST * weight[own]
+        if count[own] > 1 and not stays:
+            left = out[own] - own_out + 2 * shared[own]
+            leave += cost(left, weight[own] - own_weight, penalty, square)
             alone = leave + cost(own_out, own_weight, penalty, square)
             if alone < best_change:
                 best, best_change = empty[n_empty - 1], alone
         for s in range(0 if stays else n_seen):
             c = seen[s]
-            if c != home:
+            if c != own:
                 joined = out[c] + own_out - 2 * shared[c]
                 change = leave - cost(out[c], weight[c], penalty, square)
                 change += cost(joined, weight[c] + own_weight, penalty, square)
                 if change < best_change:
                     best, best_change = c, change
-        if best != home:
+        if best != own:
             n_moves += 1
-            if count[home] == 1:
-                out[home] = 0.0
-                weight[home] = 0.0
-                empty[n_empty] = home
+            if count[own] == 1:
+                out[own] = 0.0
+                weight[own] = 0.0
+                empty[n_empty] = own
                 n_empty += 1
             else:
-                out[home] += 2 * shared[home] - own_out
-                weight[home] -= own_weight
+                out[own] += 2 * shared[own] - own_out
+                weight[own] -= own_weight
             if count[best] == 0:
                 n_empty -= 1
-            count[home] -= 1
+            count[own] -= 1
             count[best] += 1
             out[best] += own_out - 2 * shared[best]
             weight[best] += own_weight
@@ -344,7 +344,7 @@ def kernel_pass(
     opened = np.full(n, -1, dtype=np.int32)
     shared = np.zeros(2 * n)
     for i in range(n):
-        own_out, own_weight, home = node_out[i], node_weight[i], old[i]
+        own_out, own_weight, own = node_out[i], node_weight[i], old[i]
         for e in range(indptr[i], indptr[i + 1]):
             j = neighbor[e]
             shared[old[j]] += links[e]
@@ -353,7 +353,7 @@ def kernel_pass(
         best, nearest = -1, np.inf
         for c in range(n_clusters):
             distance = own_weight * (shift - out[c] / weight[c]) - 2 * shared[c]
-            if c == home:
+            if c == own:
                 distance += 2 * (own_out - shift * own_weight)
             distance /= weight[c]
             if distance < nearest:

@@ -170,24 +170,24 @@ def move_local_clusters(
         empty = np.argmin(sizes[:reach])
         if sizes[empty] > 0:
             return visit
-        j, home = visits[visit, 0], labels[visits[visit, 1]]
+        j, own = visits[visit, 0], labels[visits[visit, 1]]
         clear(work, np.int64(0))
         for i in members[starts[j] : starts[j + 1]]:
-            if labels[i] == home:
+            if labels[i] == own:
                 add_row(work, np.int64(0), rows, i)
         statistics[capacity] = work.statistics[0]
-        n_moved, counts[j, home] = counts[j, home], 0
-        sizes[home] -= n_moved
+        n_moved, counts[j, own] = counts[j, own], 0
+        sizes[own] -= n_moved
         unseen, share = weights[capacity], -math.expm1(math.log(1.0 - random.random()) / gamma)
-        opened = home
-        if sizes[home] == 0:
-            unseen += weights[home]
-            share = weights[home] / unseen
-            statistics[home] = 0.0
+        opened = own
+        if sizes[own] == 0:
+            unseen += weights[own]
+            share = weights[own] / unseen
+            statistics[own] = 0.0
         else:
-            statistics[home] -= statistics[capacity]
+            statistics[own] -= statistics[capacity]
             opened = empty
-        alone[home] = _log_marginal_of(work, statistics[home])
+        alone[own] = _log_marginal_of(work, statistics[own])
         n_places = 0
         for c in range(reach):
             if c == opened or (sizes[c] > 0 and counts[j, c] == 0):
@@ -212,8 +212,8 @@ def move_local_clusters(
         while sums[m] <= mark and sums[m] < total:
             m += 1
         new = places[m]
-        if opened == home:
-            weights[home] = 0.0
+        if opened == own:
+            weights[own] = 0.0
         weights[capacity] = unseen
         if new == opened:
             weights[new] = max(unseen * share, LEAST_WEIGHT)
@@ -224,7 +224,7 @@ def move_local_clusters(
         statistics[new] += statistics[capacity]
         alone[new] = _log_marginal_of(work, statistics[new])
         for i in members[starts[j] : starts[j + 1]]:
-            if labels[i] == home:
+            if labels[i] == own:
                 labels[i] = new
     return visits.shape[0]
 

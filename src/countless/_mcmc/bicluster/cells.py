@@ -103,8 +103,8 @@ def read_cells(estimator: Any, X: Any, *, reset: bool) -> Cells:
         words = any(each.dtype.kind != "f" for each in columns)
         table = np.stack(columns, axis=1, dtype=object if words else np.float64)
         # Only NaN differs from itself.
-        gap = np.equal(table, None) | (table != table)  # type: ignore[call-overload]
-        row, column = np.nonzero(~gap.astype(bool))
+        missing = np.equal(table, None) | (table != table)  # type: ignore[call-overload]
+        row, column = np.nonzero(~missing.astype(bool))
         values, shape = table[row, column], table.shape
     if not len(values):
         raise ValueError("X has no cell that is not missing")

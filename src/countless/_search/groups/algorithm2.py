@@ -57,7 +57,7 @@ class _State:
     """Local clusters and globals during Algorithm 2, in tables with spare capacity."""
 
     def __init__(self, rows: GroupedRows, group: np.ndarray, n_groups: int):
-        whole = rows.home.fixed_point.to_floats(rows.home.whole)
+        whole = rows.backend.fixed_point.to_floats(rows.backend.whole)
         self.rows, self.group = rows, group
         self.n_groups = n_groups
         self.centers = rows.means(whole)

@@ -79,7 +79,7 @@ def choose_penalties(rows: GroupedRows, starts: np.ndarray) -> Trial:
         Where each group starts, and the number of rows.
     """
     n, d, n_groups = rows.n_rows, rows.n_features, len(starts) - 1
-    path = path_of(rows.home)
+    path = path_of(rows.backend)
     if path.n_clusters > 1 and path.confidence >= SEARCH.path_confidence:
         return _together(rows, starts, path)
     best = last = _one_cluster(rows, starts)

@@ -66,8 +66,7 @@ def hdp_penalties(X: Any, groups: Any, n_local: int, n_global: int) -> HDPPenalt
     for name, value in (("n_local", n_local), ("n_global", n_global)):
         if not isinstance(value, int | np.integer) or not 1 <= value <= len(X):
             raise ValueError(
-                f"{name} must be a whole number from 1 to the number of rows, {len(X)}; "
-                f"got {value!r}"
+                f"{name} must be an integer from 1 to the number of rows, {len(X)}; got {value!r}"
             )
     order, starts = groups.sorted()
     rows = np.arange(len(X)) if order is None else order

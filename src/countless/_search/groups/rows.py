@@ -37,14 +37,14 @@ class SideHalves(NamedTuple):
 class GroupedRows:
     """Rows on one machine, with float64 sums relative to the origin. Made by `open_grouped`."""
 
-    def __init__(self, home: Any):
-        self.home: LocalBackend = home
-        self.n_rows, self.n_features, self.spans = home.n_rows, home.n_features, home.spans
-        self.origin, self.total_cost = home.fixed_point.origin, home.fixed_point.total_cost
+    def __init__(self, backend: Any):
+        self.backend: LocalBackend = backend
+        self.n_rows, self.n_features, self.spans = backend.n_rows, backend.n_features, backend.spans
+        self.origin, self.total_cost = backend.fixed_point.origin, backend.fixed_point.total_cost
 
     def load(self, start: int, stop: int) -> Block:
         """Return some consecutive rows."""
-        return self.home.load(start, stop)
+        return self.backend.load(start, stop)
 
     def seen(self, start: int, stop: int) -> np.ndarray:
         """Return some consecutive rows relative to the origin."""
@@ -64,18 +64,18 @@ class GroupedRows:
 
     def seen_at(self, ids: np.ndarray) -> np.ndarray:
         """Return any rows, in float64, relative to the origin."""
-        return self.home.points(ids) - self.origin
+        return self.backend.points(ids) - self.origin
 
     def each(self, function: Callable, items: Iterable[tuple]) -> list:
         """Call ``function(*item)`` for every item, on threads; return answers in order."""
-        return self.home.each(function, items)
+        return self.backend.each(function, items)
 
     def sums(self, labels: np.ndarray, n_clusters: int) -> Sums:
         """Return the weight and the sum of each cluster."""
-        frame = self.home.fixed_point
-        summary = frame.empty(n_clusters)
-        self.home.run(add_block, {"labels": labels}, frame, into=summary)
-        return frame.to_floats(summary)
+        fixed_point = self.backend.fixed_point
+        summary = fixed_point.empty(n_clusters)
+        self.backend.run(add_block, {"labels": labels}, fixed_point, into=summary)
+        return fixed_point.to_floats(summary)
 
     def means(self, sums: Sums) -> np.ndarray:
         """Return the mean of each cluster, in the table's coordinates."""
@@ -83,12 +83,12 @@ class GroupedRows:
 
     def objective(self, sums: Sums, penalty: float) -> float:
         """Return the cost of all rows at their clusters' means, plus the penalties."""
-        energy = self.home.fixed_point.divergence.energy(*sums)
+        energy = self.backend.fixed_point.divergence.energy(*sums)
         return float(self.total_cost + energy.sum() + penalty * len(sums.weight))
 
     def halve(self, labels: np.ndarray, price: float) -> SideHalves:
         """Split in two the clusters whose cost exceeds a price."""
-        clusters, floats = Assignment(self.home), self.home.fixed_point.to_floats
+        clusters, floats = Assignment(self.backend), self.backend.fixed_point.to_floats
         clusters.set_labels(labels)
         cluster, farthest = worth_halving(clusters, price)
         if not len(cluster):
@@ -97,7 +97,7 @@ class GroupedRows:
         halves = halve(clusters, cluster, farthest)
         whole, far = floats(clusters.summary.take(cluster)), floats(halves.far)
         near = Sums(whole.weight - far.weight, whole.total - far.total)
-        side = self.home.get(clusters.state, "marked") > 0
+        side = self.backend.get(clusters.state, "marked") > 0
         return SideHalves(cluster, halves.gain, near, far, side)
 
 
@@ -107,8 +107,8 @@ class FewRows(GroupedRows):
     Such steps take less time than dispatching blocks to threads.
     """
 
-    def __init__(self, home: Any):
-        super().__init__(home)
+    def __init__(self, backend: Any):
+        super().__init__(backend)
         self._seen = super().seen(0, self.n_rows)
         self._squares = super().squares(0, self.n_rows, self._seen)
 
@@ -158,5 +158,5 @@ def open_grouped(table: Any, order: np.ndarray | None, n_jobs: int | None) -> It
             table = sorted_copy(table, order, stack.enter_context(scratch_folder()))
         elif order is not None:
             table = table[order]
-        home = stack.enter_context(open_rows(table, None, get_divergence("sqeuclidean"), n_jobs))
-        yield FewRows(home) if len(home.spans) == 1 else GroupedRows(home)
+        backend = stack.enter_context(open_rows(table, None, get_divergence("sqeuclidean"), n_jobs))
+        yield FewRows(backend) if len(backend.spans) == 1 else GroupedRows(backend)

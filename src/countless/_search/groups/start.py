@@ -76,7 +76,7 @@ def first_labels(
         best = choose_penalties(rows, starts)
         return best.labels, best.penalties
     sample = thin(starts, random)
-    with open_grouped(rows.home.pick(sample.ids).values, None, None) as some:
+    with open_grouped(rows.backend.pick(sample.ids).values, None, None) as some:
         if penalties is None:
             best = choose_penalties(some, sample.starts)
             labels, fewer = best.labels, best.penalties
