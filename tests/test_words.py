@@ -26,11 +26,11 @@ OLD = {
     r"\brandom_chance\b|\bNO_CHANCE\b|\bLUCKY\b|\bJudged\b": "null reference, statistics",
     r"\b[Ww]hole numbers?\b": "integer",
     r"\banew\b": "again",
-    r"\bno room for\b|\bTILE_ROOM\b": "memory, space",
+    r"\bno room for\b": "memory, space",
     r"\bdearest\b|\bventures?\b|\bVENTURE": "costliest, over-split",
-    r"\bNearest\(Assign|\bself\.home\b|\bhomes\b": "backend",
-    r"def test_(another_order|how_sure|where_chains_start)\b|def test_\w*(restless|says_how_sure)":
-        "what the test asserts",
+    r"\bself\.home\b|\bhomes\b": "backend",
+    r"def test_(another_order|how_sure|where_chains_start)\b": "what the test asserts",
+    r"def test_\w*(_restless|says_how_sure)": "what the test asserts",
 }
 
 

@@ -3,7 +3,7 @@ What a prior over partitions looks like
 =======================================
 
 Learn what a Dirichlet process expects before it sees data: the number of clusters grows with the
-logarithm of the rows. The pictures are figures 25.3 and 25.5 of Murphy's book, drawn anew.
+logarithm of the rows. The pictures are figures 25.3 and 25.5 of Murphy's book, redrawn.
 """
 
 import matplotlib.pyplot as plt

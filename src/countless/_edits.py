@@ -30,10 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from countless._labels import number_by_appearance
+from countless._labels import NOISE, number_by_appearance
 
 FORMAT, VERSION = "countless edits", 1
-NOISE = -1
 # A split takes the topmost merge whose smaller side has at least one row in this many of the
 # cluster's; stray rows that join later stay with the larger part.
 SMALLEST_PART = 20

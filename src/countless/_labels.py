@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+NOISE = -1  # the label of rows that belong to no cluster
+
 
 def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number clusters 0, 1, ... by first appearance.

@@ -34,7 +34,7 @@ from countless._compat import (
 from countless._data import Backend, Block
 from countless._data.open import open_checked
 from countless._data.stored import find_table
-from countless._labels import look_up
+from countless._labels import NOISE, look_up
 from countless._numbers import validate_numbers
 from countless._parameters import (
     check_counts,
@@ -47,7 +47,6 @@ from countless._parameters import (
 from countless._path.micro import assign_to
 from countless._search.algorithm1 import Clustering
 from countless._search.background import (
-    NOISE,
     dp_means_with_background,
     given_weight,
     mark_background,

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
 from countless._data.open import open_table
-from countless._edits import NOISE, Atoms, State, check_sizes, find_atoms, read_edits, replay
-from countless._labels import look_up
+from countless._edits import Atoms, State, check_sizes, find_atoms, read_edits, replay
+from countless._labels import NOISE, look_up
 from countless._path.micro import assign_to
 from countless._path.penalty import ItemMerges, PenaltyPath, penalty_path
 from countless.divergences import get_divergence

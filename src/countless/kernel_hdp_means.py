@@ -17,7 +17,6 @@ from countless._path.kernel import kernel_farthest_first, kernel_penalty_path
 from countless._search.groups.groups import check_groups
 from countless._search.kernel.algorithm2 import kernel_algorithm2
 from countless._search.kernel.clusters import (
-    ROUNDING,
     KernelClustering,
     KernelClusters,
     KernelTable,
@@ -26,6 +25,7 @@ from countless._search.kernel.clusters import (
 )
 from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
+from countless._search.local_search import SCHEDULE
 from countless._threads import open_threads
 
 
@@ -216,7 +216,7 @@ class KernelHDPMeans(KernelEstimator):
         for at, name in enumerate(names.tolist()):
             if name in place:
                 paid[at] = self.group_clusters_[place[name]]
-        rounding = ROUNDING * float(np.abs(scores).sum())
+        rounding = SCHEDULE.rounding * float(np.abs(scores).sum())
         return choose_for_groups(scores, number, paid, self.local_penalty_, paid.copy(), rounding)
 
     def _resolve_prices(self, table: KernelTable) -> tuple[Prices, np.ndarray | None]:

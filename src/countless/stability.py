@@ -18,13 +18,13 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state, get_tags, resample
 
-from countless._labels import number_by_appearance
+from countless._labels import NOISE, number_by_appearance
 from countless._memory import state_memory
 from countless._parameters import check_count
 from countless._show import Plotted, Records
 from countless._threads import open_threads
 
-NOISE, NOT_DRAWN = -1, -2
+NOT_DRAWN = -2
 # Jaccard index up to which a cluster is dissolved, and from which it is recovered.
 DISSOLVED, STABLE = 0.5, 0.75
 

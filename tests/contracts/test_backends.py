@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from countless import DPMeans, farthest_first_penalty, penalty_path
-from countless._data import backend
+from countless._data import backend, dask
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -98,12 +99,12 @@ def dask_frame(X: np.ndarray, folder: Path):
     return dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=4)
 
 
-class Home(NamedTuple):
+class Place(NamedTuple):
     """A place for rows, and how they are worked on there."""
 
     place: Callable
     n_jobs: int = 1
-    block_rows: int = backend.LARGEST_BLOCK
+    block_rows: int = backend.BLOCKS.most_rows
     cluster: str | None = None  # the fixture of a Dask cluster
     chunk_values: int = 2**18  # the fewest in a chunk there
 
@@ -113,19 +114,19 @@ class Home(NamedTuple):
 
 
 BACKENDS = {
-    "memory, 3 threads": Home(memory, 3, 128),
-    "memory, blocks of 64": Home(memory, 1, 64),
-    "memory map": Home(memory_map, 3, 64),
-    "sliced memory map": Home(sliced_memory_map, 1, 256),
-    "npy": Home(npy_path, 3, 128),
-    "Parquet": Home(parquet_file),
-    "folder of Parquet": Home(parquet_folder, 1, 128),
-    "Dask array, no cluster": Home(dask_array, 1, 128),
-    "Dask frame, no cluster": Home(dask_frame, 3, 256),
-    "Dask array, one chunk on 2 processes": Home(small_dask_array, cluster="processes"),
-    "Dask array, 2 processes": Home(dask_array, cluster="processes", chunk_values=256),
-    "Dask frame, 2 processes": Home(dask_frame, cluster="processes", chunk_values=300),
-    "Dask array, in process": Home(small_dask_array, 3, cluster="in_process", chunk_values=220),
+    "memory, 3 threads": Place(memory, 3, 128),
+    "memory, blocks of 64": Place(memory, 1, 64),
+    "memory map": Place(memory_map, 3, 64),
+    "sliced memory map": Place(sliced_memory_map, 1, 256),
+    "npy": Place(npy_path, 3, 128),
+    "Parquet": Place(parquet_file),
+    "folder of Parquet": Place(parquet_folder, 1, 128),
+    "Dask array, no cluster": Place(dask_array, 1, 128),
+    "Dask frame, no cluster": Place(dask_frame, 3, 256),
+    "Dask array, one chunk on 2 processes": Place(small_dask_array, cluster="processes"),
+    "Dask array, 2 processes": Place(dask_array, cluster="processes", chunk_values=256),
+    "Dask frame, 2 processes": Place(dask_frame, cluster="processes", chunk_values=300),
+    "Dask array, in process": Place(small_dask_array, 3, cluster="in_process", chunk_values=220),
 }
 LOCAL = [name for name, each in BACKENDS.items() if each.cluster is None]
 CLUSTERS = [name for name in BACKENDS if name not in LOCAL]
@@ -154,10 +155,13 @@ def at(request, tmp_path, monkeypatch):
     """Give a function that brings rows to a backend and asks a case there."""
     with ExitStack() as stack:
 
-        def ask(case: "Case", where: Home) -> dict[str, Any]:
-            monkeypatch.setattr(backend, "LARGEST_BLOCK", where.block_rows)
+        def ask(case: "Case", where: Place) -> dict[str, Any]:
+            monkeypatch.setattr(
+                backend, "BLOCKS", replace(backend.BLOCKS, most_rows=where.block_rows)
+            )
             if where.cluster is not None:
-                monkeypatch.setattr("countless._data.dask.FEWEST_VALUES", where.chunk_values)
+                few = replace(dask.CHUNKS, fewest_values=where.chunk_values)
+                monkeypatch.setattr(dask, "CHUNKS", few)
                 cluster = request.getfixturevalue(where.cluster)
                 stack.enter_context(distributed.Client(cluster))
             rows = where.place(table(case.rows), tmp_path)
@@ -177,7 +181,7 @@ class Case(NamedTuple):
     rows: str = "float32"
     weighted: bool = False
 
-    def ask(self, X, where: Home) -> dict[str, Any]:
+    def ask(self, X, where: Place) -> dict[str, Any]:
         weight = weights() if self.weighted else None
         return self.question(X, weight, where.n_jobs, **self.settings)
 
@@ -253,10 +257,10 @@ CASES = {
 @cache
 def reference(name: str) -> dict[str, Any]:
     """Ask a case in memory, on one thread, all rows in one block."""
-    return CASES[name].ask(table(CASES[name].rows), Home(memory))
+    return CASES[name].ask(table(CASES[name].rows), Place(memory))
 
 
-def check(name: str, where: Home, answers: dict[str, Any]) -> None:
+def check(name: str, where: Place, answers: dict[str, Any]) -> None:
     for what, expected in reference(name).items():
         if what == "labels" and where.is_dask:
             assert isinstance(answers[what], da.Array)

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ class Killer:
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_killed_workers_cost_a_recomputation_only(n_workers, client, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    monkeypatch.setattr(module, "FEWEST_VALUES", 2**10)
+    monkeypatch.setattr(module, "CHUNKS", replace(module.CHUNKS, fewest_values=2**10))
     X = blobs(4000)
     settings = {"penalty": 40.0, "refine": False, "order": "random", "random_state": 0}
     expected = DPMeans(**settings).fit(X)
@@ -127,7 +128,7 @@ def test_chunks_of_any_size_are_handled_and_reported(chunks, n_threads, expected
 
 def test_chunks_of_a_long_table_are_not_too_large():
     array = da.zeros((10_000_000, 16), chunks=(5_000_000, 16), dtype=np.float32)
-    assert max(rechunk_evenly(array, 2).chunks[0]) * 16 < 1.1 * module.MANY_VALUES
+    assert max(rechunk_evenly(array, 2).chunks[0]) * 16 < 1.1 * module.CHUNKS.most_values
 
 
 def test_the_log_says_once_that_memory_is_faster(client, caplog):
@@ -139,7 +140,7 @@ def test_the_log_says_once_that_memory_is_faster(client, caplog):
 
 
 def test_bad_cells_are_named_from_a_cluster(client, monkeypatch):
-    monkeypatch.setattr(module, "FEWEST_VALUES", 2**8)
+    monkeypatch.setattr(module, "CHUNKS", replace(module.CHUNKS, fewest_values=2**8))
     X = blobs(1000)
     X[777, 2] = np.nan
     with pytest.raises(ValueError, match=r"NaN: row 777, column 2 \(1 such in all\)"):
@@ -147,7 +148,7 @@ def test_bad_cells_are_named_from_a_cluster(client, monkeypatch):
 
 
 def test_rows_are_picked_in_any_order(client, monkeypatch):
-    monkeypatch.setattr(module, "FEWEST_VALUES", 2**8)
+    monkeypatch.setattr(module, "CHUNKS", replace(module.CHUNKS, fewest_values=2**8))
     X = blobs(1000)
     ids = np.array([999, 0, 500, 500, 3])
     with open_rows(da.from_array(X, chunks=(130, 4)), None, EUCLIDEAN) as rows:
@@ -156,7 +157,7 @@ def test_rows_are_picked_in_any_order(client, monkeypatch):
 
 
 def test_what_is_held_can_be_put_and_read(client, monkeypatch):
-    monkeypatch.setattr(module, "FEWEST_VALUES", 2**8)
+    monkeypatch.setattr(module, "CHUNKS", replace(module.CHUNKS, fewest_values=2**8))
     values = np.arange(1000, dtype=np.int32)
     with open_rows(da.from_array(blobs(1000), chunks=(130, 4)), None, EUCLIDEAN) as rows:
         state = rows.allocate({"labels": (np.int32, 7)})

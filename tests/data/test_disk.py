@@ -1,6 +1,7 @@
 """Rows in files: memory is given back, nothing stays behind, and blocks are read as asked for."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_labels_outlive_their_files(scratch, path):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_rows_are_picked_in_any_order(path, n_jobs, monkeypatch):
-    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64))
     X = np.load(path)
     ids = np.array([999, 0, 500, 64, 63, 500, 3])
     weight = np.random.default_rng(1).integers(1, 5, size=1000).astype(float)
@@ -95,7 +96,7 @@ def test_rows_are_picked_in_any_order(path, n_jobs, monkeypatch):
 
 
 def test_only_the_blocks_wanted_are_read(path, monkeypatch):
-    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64))
     with open_rows(find_table(path), None, EUCLIDEAN) as rows:
         read = []
         load = rows.load

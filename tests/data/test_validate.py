@@ -1,11 +1,13 @@
 """The first look at a table: ranges, cells that are no numbers, and what a divergence refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from countless._data import backend, open_rows
-from countless._data.validate import SAMPLE_ROWS, examine_block, hash_uniform
+from countless._data.validate import RANGE, examine_block, hash_uniform
 from countless.divergences import get_divergence
 
 EUCLIDEAN = get_divergence("sqeuclidean")
@@ -13,7 +15,7 @@ EUCLIDEAN = get_divergence("sqeuclidean")
 
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64))
 
 
 def normal(n_rows=1000, n_columns=3, scale=1.0, shift=0.0):
@@ -112,7 +114,7 @@ def test_the_sample_does_not_depend_on_blocks(monkeypatch):
     X = normal(20_000)
     origins = []
     for size in (64, 128, 4096):
-        monkeypatch.setattr(backend, "LARGEST_BLOCK", size)
+        monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=size))
         origins.append(frame_of(X)[0].origin)
     np.testing.assert_array_equal(origins[0], origins[1])
     np.testing.assert_array_equal(origins[0], origins[2])
@@ -126,4 +128,4 @@ def test_hashes_are_uniform():
     assert np.abs(counts - 5000).max() < 5 * np.sqrt(5000)
     other = hash_uniform(np.arange(100_000, dtype=np.uint64), seed=4)
     assert abs(np.corrcoef(uniform, other)[0, 1]) < 0.02
-    assert abs(np.count_nonzero(uniform * 100_000 < SAMPLE_ROWS) - SAMPLE_ROWS) < 200
+    assert abs(np.count_nonzero(uniform * 100_000 < RANGE.sample_rows) - RANGE.sample_rows) < 200

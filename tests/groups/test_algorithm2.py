@@ -112,7 +112,7 @@ def test_many_blocks_tables_and_threads_change_nothing(monkeypatch):
     X, group = draw(7, 900, 2, 40)
     models = []
     for n_jobs in (1, 3):
-        monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
+        monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64))
         small = replace(hdp_algorithm2.MEMORY, distances=256, spare_clusters=1)
         monkeypatch.setattr(hdp_algorithm2, "MEMORY", small)  # tables have to grow
         models.append(HDPMeans(0.5, 0.8, refine=False, n_jobs=n_jobs).fit(X, groups=group))

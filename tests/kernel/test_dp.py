@@ -1,6 +1,7 @@
 """DP-means in feature space: a linear kernel gives DPMeans' answer, any other its own loop's."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from countless import DPMeans, KernelDPMeans
 from countless._search.kernel import clusters as kernel_clusters
 from countless._search.kernel import matrix as kernel_matrix
+from countless._search.kernel import refine as kernel_refine
 from plain import all_partitions, by_first_appearance
 
 
@@ -216,9 +218,9 @@ def test_new_rows_go_to_the_nearest_mean(kind):
 
 @pytest.mark.parametrize("refine", [False, True])
 def test_threads_do_not_change_a_bit(monkeypatch, refine):
-    monkeypatch.setattr(kernel_clusters, "COLUMNS", 64)
-    monkeypatch.setattr(kernel_clusters, "STRETCH", 16)
-    monkeypatch.setattr(kernel_matrix, "TILE", 50)
+    small = replace(kernel_matrix.TILES, side=50, columns=64, rows=16)
+    for module in (kernel_matrix, kernel_clusters, kernel_refine):
+        monkeypatch.setattr(module, "TILES", small)
     X = table(3, 400, 4)
     one, three = (KernelDPMeans(2.0, refine=refine, n_jobs=n).fit(X) for n in (1, 3))
     assert np.array_equal(one.labels_, three.labels_)

@@ -1,6 +1,7 @@
 """Kernels are computed once, in tiles, checked, and never larger than memory."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from countless._search.kernel.matrix import KernelFunction, scale_of
 
 @pytest.fixture
 def rows(monkeypatch):
-    monkeypatch.setattr(kernel_matrix, "TILE", 16)
+    monkeypatch.setattr(kernel_matrix, "TILES", replace(kernel_matrix.TILES, side=16))
     return np.random.RandomState(0).uniform(0.1, 1, (70, 5))
 
 

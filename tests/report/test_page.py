@@ -31,7 +31,7 @@ from countless import (
 from countless._report.data import report_data
 from countless._report.page import embedded, page_bytes
 from countless._report.sections import match_labels
-from countless._report.sheet import MOST_ROWS, choose_rows, encoded, plain_numbers, sheet_of
+from countless._report.sheet import SHEET, choose_rows, encoded, plain_numbers, sheet_of
 
 X, TRUTH = make_blobs(300, centers=4, cluster_std=0.6, n_features=3, random_state=3)
 
@@ -121,7 +121,7 @@ def test_a_page_is_small_and_says_that_it_is_a_sample(tmp_path):
     assert page.stat().st_size < 5_000_000
     found = inside(page)
     assert found["source"]["rows_used"] == sum(found["atoms"]["rows"]) == 30_000
-    assert found["source"]["rows_shown"] == len(found["rows"]["number"]) == MOST_ROWS
+    assert found["source"]["rows_shown"] == len(found["rows"]["number"]) == SHEET.rows
     # All columns, at full length.
     page = report(fitted, rows[:20_000], tmp_path / "short.html")
     assert page.stat().st_size < 5_000_000
@@ -156,7 +156,7 @@ def test_a_sample_has_rows_of_small_clusters():
     labels = np.zeros(50_000, dtype=int)
     labels[[7, 77, 777]] = 3
     shown = choose_rows(labels)
-    assert len(shown) == MOST_ROWS == len(np.unique(shown))
+    assert len(shown) == SHEET.rows == len(np.unique(shown))
     assert {7, 77, 777} <= set(shown.tolist())
 
 

@@ -1,5 +1,7 @@
 """Algorithm 1 on blocks of rows equals a plain serial loop, for any number of threads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -149,7 +151,9 @@ def test_random_order_depends_on_the_seed_alone():
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
-    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)  # so that there are many blocks
+    monkeypatch.setattr(
+        backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64)
+    )  # so that there are many blocks
     X = table(3, 700, 4, "sqeuclidean")
     X = sp.csr_matrix(X) if sparse else X
     one, three = (DPMeans(40.0, refine=refine, n_jobs=n).fit(X) for n in (1, 3))
@@ -159,7 +163,7 @@ def test_threads_do_not_change_a_bit(monkeypatch, refine, sparse):
 
 
 def test_many_blocks_equal_the_serial_loop(monkeypatch):
-    monkeypatch.setattr(backend, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(backend, "BLOCKS", replace(backend.BLOCKS, most_rows=64))
     X = table(5, 700, 2, "sqeuclidean")
     model = DPMeans(1.5, refine=False, n_jobs=2).fit(X)
     assert np.array_equal(model.labels_, by_first_appearance(serial_loop(X, 1.5)[0]))

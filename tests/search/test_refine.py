@@ -13,8 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from countless import DPMeans, penalty_path
 from countless._data.open import open_rows
 from countless._search.assignment import Assignment
+from countless._search.merge import PAIRS
 from countless._search.nearest_centers import PRUNING, list_neighbors
-from countless._search.refine import RowClusters
+from countless._search.refine import MANY, RowClusters
 from countless.divergences import DIVERGENCES, get_divergence
 from plain import all_partitions
 
@@ -167,7 +168,7 @@ def test_ways_for_very_many_clusters_are_exact(monkeypatch, way):
         few = replace(PRUNING, projected_centers=8)
         monkeypatch.setattr("countless._search.nearest_centers.PRUNING", few)
     elif way == "merge":
-        monkeypatch.setattr("countless._search.merge.MANY_CLUSTERS", 8)
+        monkeypatch.setattr("countless._search.merge.PAIRS", replace(PAIRS, many_clusters=8))
     random = np.random.RandomState(4)
     # Centers in a plane of twelve dimensions, so that few directions tell them apart.
     X = random.uniform(0, 9, (500, 2)) @ random.standard_normal((2, 12))
@@ -180,7 +181,7 @@ def test_ways_for_very_many_clusters_are_exact(monkeypatch, way):
 
 
 def test_sums_follow_labels_after_over_splits_that_fail(monkeypatch):
-    monkeypatch.setattr("countless._search.refine.MANY_CLUSTERS", 8)
+    monkeypatch.setattr("countless._search.refine.MANY", replace(MANY, n_clusters=8))
     for seed in range(30):
         X = blobs(seed, 400, 2)
         model = DPMeans(4.0, tol=1e-2).fit(X)

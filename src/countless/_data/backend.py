@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
@@ -29,13 +30,25 @@ from countless._data.block import (
 )
 from countless._data.fixed_point import FixedPoint, Summary
 
-# Values in a block: enough to make the overhead of calls small, few enough for load balance.
-BLOCK_VALUES = 2**20
-LEAST_VALUES = 2**16
-SMALLEST_BLOCK, LARGE_BLOCK, LARGEST_BLOCK = 2**6, 2**13, 2**14
-FEWEST_BLOCKS = 16
-# Per-thread copies of sums take at most this share of the table's memory; else threads share them.
-THREAD_SUMS_SHARE = 1 / 64
+
+@dataclass(frozen=True)
+class Blocks:
+    """Constants of blocks of rows; they change time and memory, never results."""
+
+    # Values in a block: enough to make the overhead of calls small, few enough for load balance;
+    # a table of few values has at least so many blocks.
+    most_values: int = 2**20
+    least_values: int = 2**16
+    fewest: int = 16
+    # Rows of the smallest and the largest block, and of a large one that is not divided further.
+    least_rows: int = 2**6
+    large_rows: int = 2**13
+    most_rows: int = 2**14
+    # Per-thread copies of sums take at most this share of the table's memory; else threads share.
+    sums_share: float = 1 / 64
+
+
+BLOCKS = Blocks()
 
 Fields = dict[str, tuple[Any, Any]]  # name -> (dtype, value to start with)
 BlockState = dict[str, np.ndarray]  # per-row state of one block
@@ -43,10 +56,11 @@ BlockState = dict[str, np.ndarray]  # per-row state of one block
 
 def block_size(n_rows: int, n_features: int) -> int:
     """Return how many rows a block has: a power of two, fewer where the table is short."""
-    values = min(max(n_rows * n_features // FEWEST_BLOCKS, LEAST_VALUES), BLOCK_VALUES)
+    values = min(max(n_rows * n_features // BLOCKS.fewest, BLOCKS.least_values), BLOCKS.most_values)
     # The working memory of threads must be small compared with a short table.
-    size = min(values // n_features, LARGEST_BLOCK, max(LARGE_BLOCK, n_rows // FEWEST_BLOCKS))
-    return 2 ** int(np.log2(max(size, SMALLEST_BLOCK)))
+    large = max(BLOCKS.large_rows, n_rows // BLOCKS.fewest)
+    size = min(values // n_features, BLOCKS.most_rows, large)
+    return 2 ** int(np.log2(max(size, BLOCKS.least_rows)))
 
 
 class Backend(ABC):
@@ -231,7 +245,7 @@ class _SharedSums:
     """Sums that threads borrow to add to; one copy per thread, if memory allows."""
 
     def __init__(self, into, n_threads: int, n_bytes: int):
-        copies = min(n_threads, 1 + int(THREAD_SUMS_SHARE * n_bytes) // max(1, into.n_bytes))
+        copies = min(n_threads, 1 + int(BLOCKS.sums_share * n_bytes) // max(1, into.n_bytes))
         self._into = into
         self._copies = [into.zeros_factory()() for _ in range(copies - 1)]
         self._free: SimpleQueue = SimpleQueue()

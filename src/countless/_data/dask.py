@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
@@ -27,16 +28,27 @@ from countless._threads import one_library_thread
 
 log = logging.getLogger("countless")
 
-# Values in a chunk: the fewest that pay for a task, a size at which the scheduler's overhead is
-# small, and the most that are processed at once.
-FEWEST_VALUES, GOOD_VALUES, MANY_VALUES = 2**18, 2**22, 2**25
-# Least and largest number of chunks per thread of the cluster, for load balance; more are allowed
-# if chunks have GOOD_VALUES.
-CHUNKS_A_THREAD = 2, 8
-# Answers and sums that one task of the tree reduction combines.
-FAN_IN = 8
-# A table below this size is clustered faster in memory.
-WORTH_BYTES = 2**28
+
+@dataclass(frozen=True)
+class Chunks:
+    """Constants of Dask chunks and tasks; they change time, never results."""
+
+    # Values in a chunk: the fewest that pay for a task, a size at which the scheduler's overhead is
+    # small, and the most that are processed at once.
+    fewest_values: int = 2**18
+    good_values: int = 2**22
+    most_values: int = 2**25
+    # Least and largest number of chunks per thread of the cluster, for load balance; more are
+    # allowed if chunks have ``good_values``.
+    fewest_a_thread: int = 2
+    most_a_thread: int = 8
+    # Answers and sums that one task of the tree reduction combines.
+    fan_in: int = 8
+    # A table below this size is clustered faster in memory.
+    worth_bytes: int = 2**28
+
+
+CHUNKS = Chunks()
 
 
 class DaskState:
@@ -58,7 +70,7 @@ class DaskBackend(Backend):
         self.n_rows, self.n_features = array.shape
         self.n_bytes = array.nbytes
         self.n_threads, self._pool, self._client = n_threads, pool, client
-        if self.n_bytes < WORTH_BYTES:
+        if self.n_bytes < CHUNKS.worth_bytes:
             log.info(
                 "X takes %.1f MB: in memory it would be clustered faster than on a Dask cluster",
                 self.n_bytes / 1e6,
@@ -130,7 +142,7 @@ class DaskBackend(Backend):
         )
         level = self._tasks(_answer, ran)
         while len(level) > 1:
-            groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+            groups = [level[at : at + CHUNKS.fan_in] for at in range(0, len(level), CHUNKS.fan_in)]
             level = [_task(_join_answers)(*group) for group in groups]
         kept = [] if state is None else self._tasks(_state, ran)
         last, *parts = self._compute([*level, *kept])
@@ -166,10 +178,10 @@ def rechunk_evenly(array: Any, n_threads: int) -> Any:
     """Rechunk an array if its chunks are too small, too uneven, or too few for the cluster."""
     n_rows, n_features = array.shape
     n_threads = max(1, n_threads)
-    few, many = (n_threads * chunks for chunks in CHUNKS_A_THREAD)
-    longest = max(1, n_rows // max(1, FEWEST_VALUES // n_features))
-    fewest = min(max(few, -(-n_rows * n_features // MANY_VALUES)), longest)
-    most = min(max(many, n_rows * n_features // GOOD_VALUES), longest)
+    few, many = (n_threads * chunks for chunks in (CHUNKS.fewest_a_thread, CHUNKS.most_a_thread))
+    longest = max(1, n_rows // max(1, CHUNKS.fewest_values // n_features))
+    fewest = min(max(few, -(-n_rows * n_features // CHUNKS.most_values)), longest)
+    most = min(max(many, n_rows * n_features // CHUNKS.good_values), longest)
     if 0 in array.chunks[0]:
         array = array.rechunk({0: tuple(size for size in array.chunks[0] if size)})
     n_chunks = array.numblocks[0]

@@ -5,6 +5,7 @@ Two passes over the rows: the first validates cells, the second adds up all rows
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,19 +17,26 @@ from countless._data.fixed_point import LARGEST_SUM, FixedPoint, Summary, power_
 from countless._numbers import SMALLEST_SPAN
 from countless.kernels.statistics import add_rows, add_squares
 
-# Expected size of the sample whose mean becomes the origin.
-SAMPLE_ROWS = 1024
-# For scale-invariant divergences values must be at least this many fixed-point steps.
-SMALLEST_SHARE = 2.0**12
-# Largest distance of a value from the origin, in units of length.
-MOST_UNITS = 2.0**60
-# The origin is rounded to this many bits of a column's range, so that subtracting it from values
-# of few digits is exact.
-ORIGIN_BITS = 8
+
+@dataclass(frozen=True)
+class Range:
+    """What numbers fixed-point sums can represent."""
+
+    # Expected size of the sample whose mean becomes the origin.
+    sample_rows: int = 1024
+    # For scale-invariant divergences values must be at least this many fixed-point steps.
+    smallest_steps: float = 2.0**12
+    # Largest distance of a value from the origin, in units of length.
+    most_units: float = 2.0**60
+    # The origin is rounded to this many bits of a column's range, so that subtracting it from
+    # values of few digits is exact.
+    origin_bits: int = 8
+    # The largest weight is between these, so that neither steps nor sums overflow or underflow.
+    least_weight: float = 1e-200
+    most_weight: float = 1e200
 
 
-# The largest weight is between these, so that neither steps nor sums overflow or underflow.
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e200
+RANGE = Range()
 
 
 class BlockStatistics(NamedTuple):
@@ -88,7 +96,7 @@ def scan_table(rows: Backend, divergence) -> tuple[FixedPoint, Summary]:
         reach=reach,
         origin=origin,
     )
-    lost = np.flatnonzero(low < SMALLEST_SHARE * fixed_point.step)
+    lost = np.flatnonzero(low < RANGE.smallest_steps * fixed_point.step)
     if divergence.by_ratio and len(lost):
         column = lost[0]
         raise ValueError(
@@ -103,7 +111,7 @@ def scan_table(rows: Backend, divergence) -> tuple[FixedPoint, Summary]:
     total_weight = float(fixed_point.weights(whole)[0])
     unit = np.sqrt(cost / total_weight) if divergence.is_shift_invariant and cost > 0 else 1.0
     # Rows of zero weight may be far outside the range of the others, but must fit float32, too.
-    unit = max(unit, everywhere / MOST_UNITS)
+    unit = max(unit, everywhere / RANGE.most_units)
     cost /= divergence.scale
     fixed_point = fixed_point._replace(total_weight=total_weight, unit=float(unit), total_cost=cost)
     return fixed_point, whole
@@ -130,7 +138,7 @@ def examine_block(block: Block, state, message) -> BlockStatistics:
         largest_cost = np.abs(_row_costs(block, divergence)[block.weight > 0]).max(initial=0.0)
     else:
         place = np.arange(block.start, block.start + block.n_rows, dtype=np.uint64)
-        chosen = hash_uniform(place, 0) * n_rows < SAMPLE_ROWS
+        chosen = hash_uniform(place, 0) * n_rows < RANGE.sample_rows
         sample = X[chosen & (block.weight > 0)].astype(np.float64)
     return BlockStatistics(
         low, high, float(largest), first_bad, n_bad, domain_error,
@@ -213,7 +221,7 @@ def _check(parts: list[BlockStatistics]) -> None:
 
 def _round_to_range(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Round values to a coarse fraction of their range; where the range is empty, return it."""
-    part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**ORIGIN_BITS
+    part = power_of_two(np.where(high > low, high - low, 1.0)) / 2.0**RANGE.origin_bits
     return np.where(high > low, np.rint(value / part) * part, low)
 
 
@@ -246,9 +254,10 @@ def round_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         return None
     weight = check_weight(sample_weight, n_rows)
     heaviest = float(weight.max())
-    if not SMALLEST_WEIGHT < heaviest < LARGEST_WEIGHT:
+    if not RANGE.least_weight < heaviest < RANGE.most_weight:
         raise ValueError(
-            f"sample_weight must be from {SMALLEST_WEIGHT:.0e} to {LARGEST_WEIGHT:.0e} at most; "
+            f"sample_weight must be from {RANGE.least_weight:.0e} to "
+            f"{RANGE.most_weight:.0e} at most; "
             f"got {heaviest:g}"
         )
     step = step_for(1.0, np.count_nonzero(weight) * heaviest, heaviest)

@@ -14,8 +14,9 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from countless._auto.tables import is_graph
+from countless._labels import NOISE
 from countless._report.sheet import columns_of, encoded
-from countless._report.summary import NOISE, ClusterSummary, summarize_clusters
+from countless._report.summary import ClusterSummary, summarize_clusters
 from countless._report.text import trait_label, trait_text
 from countless._report.words import Word, count_words, distinctive_words, siblings_of
 from countless.edited_clustering import labels_of
@@ -157,12 +158,13 @@ def cluster_names(
 ) -> list[str]:
     """Return a name for each cluster: given by the user, or from its words or traits.
 
-    Examples
-    --------
-    >>> from countless._report.summary import Trait
-    >>> low = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
-    >>> cluster_names([low, low._replace(label=NOISE)], {})
-    ['low age', 'noise']
+        Examples
+        --------
+        >>> from countless._labels import NOISE
+    from countless._report.summary import Trait
+        >>> low = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
+        >>> cluster_names([low, low._replace(label=NOISE)], {})
+        ['low age', 'noise']
     """
     ranked: list[list[str]] = []
     for one in clusters:

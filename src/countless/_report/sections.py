@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,19 @@ from countless._path.penalty import ItemMerges, PenaltyPath
 from countless._tree.gap import TreeCut
 from countless.edited_clustering import EditedClustering
 
-# Numbers of clusters that the slider offers, at most.
-MOST_CLUSTERS = 150
-# Rows of a similarity matrix, columns of a dependence matrix, and draws to choose from with the
-# number of their labels.
-MOST_SIMILAR, MOST_DEPENDENT, MOST_DRAWS, MOST_DRAWN_LABELS = 120, 60, 12, 200_000
+
+@dataclass(frozen=True)
+class SectionLimits:
+    """How much the sections of the page show."""
+
+    clusters: int = 150  # the largest number that the slider offers
+    similar_rows: int = 120  # of a similarity matrix
+    dependent_columns: int = 60  # of a dependence matrix
+    draws: int = 12  # to choose from
+    drawn_labels: int = 200_000  # of all draws
+
+
+SECTIONS = SectionLimits()
 NOT_LABELLED = -2
 
 
@@ -35,7 +44,7 @@ def path_section(path: Any, model: Any) -> dict[str, Any] | None:
     """
     if not isinstance(path, PenaltyPath):
         return None
-    highest = min(MOST_CLUSTERS, len(path.merges().children) + 1)
+    highest = min(SECTIONS.clusters, len(path.merges().children) + 1)
     found = {k: ends for k in range(1, highest + 1) if (ends := path.interval(k)) is not None}
     marked = [
         {"k": one.n_clusters, "score": _finite(one.score), "width": _finite(one.width)}
@@ -83,12 +92,12 @@ def labelings(model: Any, labels: np.ndarray, shown: np.ndarray) -> list[dict[st
     posterior = getattr(model, "posterior_", None)
     if isinstance(posterior, Posterior) and posterior.labels.shape[2] == len(labels):
         draws = posterior.labels.reshape(-1, len(labels))
-        n_draws = min(MOST_DRAWS, len(draws), max(1, MOST_DRAWN_LABELS // len(shown)))
+        n_draws = min(SECTIONS.draws, len(draws), max(1, SECTIONS.drawn_labels // len(shown)))
         if len(draws) > 1:
             for at in np.linspace(0, len(draws) - 1, n_draws).astype(int):
                 name = f"draw {at + 1} of {len(draws)}"
                 found.append(_labeling("draw", name, "", draws[at], labels, shown))
-    for number, view in enumerate(getattr(model, "views_", [])[:MOST_DRAWS], start=1):
+    for number, view in enumerate(getattr(model, "views_", [])[: SECTIONS.draws], start=1):
         columns = ", ".join(map(str, view.columns[:8]))
         more = len(view.columns) - 8
         note = columns + (f" and {more} more" if more > 0 else "")
@@ -179,7 +188,7 @@ def posterior_section(model: Any, labels: np.ndarray) -> dict[str, Any] | None:
         "similarity": None,
     }
     if n_rows == len(labels):
-        chosen = np.random.default_rng(0).permutation(n_rows)[:MOST_SIMILAR]
+        chosen = np.random.default_rng(0).permutation(n_rows)[: SECTIONS.similar_rows]
         chosen = chosen[np.lexsort((chosen, labels[chosen]))]
         together = np.rint(100 * posterior.similarity(chosen, chosen)).astype(int)
         section["similarity"] = {
@@ -198,7 +207,7 @@ def dependence_section(model: Any) -> dict[str, Any] | None:
     names = list(model.column_names_)
     place = {name: at for at, name in enumerate(names)}
     view_of = [(number, place[c]) for number, view in enumerate(model.views_) for c in view.columns]
-    order = [at for _, at in sorted(view_of)][:MOST_DEPENDENT]
+    order = [at for _, at in sorted(view_of)][: SECTIONS.dependent_columns]
     dependence = np.rint(100 * posterior.dependence()[np.ix_(order, order)]).astype(int)
     return {
         "columns": [str(names[at]) for at in order],

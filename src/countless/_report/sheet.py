@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -15,15 +16,26 @@ from countless._auto.tables import is_graph
 from countless._data.cells import NUMERIC, levels_of, numbers_of, read_columns
 from countless.preprocess.prepare import Feature
 
-# Rows that are shown, and those of the smallest clusters that a sample always has.
-MOST_ROWS, FEWEST_OF_A_CLUSTER = 20_000, 20
-# Columns that are shown, and the length of all their cells in the page; the map has a share, too.
-MOST_COLUMNS, MOST_CHARACTERS = 60, 2_600_000
-# Features from which principal components are computed exactly.
-MOST_EXACT = 1000
-LONGEST_CELL = 200
-# Below this spread numbers are not rounded, and beyond this size they are not written as integers.
-SMALLEST_SPREAD, LARGEST_INTEGER = 1e-8, 1e15
+
+@dataclass(frozen=True)
+class SheetLimits:
+    """How much of a table the page holds, so that it opens at once."""
+
+    # Rows that are shown, and those of the smallest clusters that a sample always has.
+    rows: int = 20_000
+    rows_a_cluster: int = 20
+    # Columns that are shown, and the length of all their cells; the map has a share, too.
+    columns: int = 60
+    characters: int = 2_600_000
+    cell_characters: int = 200
+    # Features from which principal components are computed exactly.
+    exact_features: int = 1000
+    # Below this spread numbers are not rounded; larger ones are not written as integers.
+    least_spread: float = 1e-8
+    largest_integer: float = 1e15
+
+
+SHEET = SheetLimits()
 
 
 class SheetColumn(NamedTuple):
@@ -142,8 +154,8 @@ def encoded(columns: Sequence[SheetColumn]) -> tuple[np.ndarray, list[Feature]]:
 def _of_matrix(matrix: Any, labels: np.ndarray) -> list[SheetColumn]:
     """Return the columns of an array; of a wide one those that differ most between clusters."""
     chosen = np.arange(matrix.shape[1])
-    if len(chosen) > MOST_COLUMNS:
-        chosen = np.sort(np.argsort(-_differences(matrix, labels), kind="stable")[:MOST_COLUMNS])
+    if len(chosen) > SHEET.columns:
+        chosen = np.sort(np.argsort(-_differences(matrix, labels), kind="stable")[: SHEET.columns])
     dense = matrix[:, chosen].toarray() if sp.issparse(matrix) else matrix[:, chosen]
     return [
         SheetColumn(f"column {at + 1}", values.astype(np.float64), None, True, "numeric", "")
@@ -180,7 +192,7 @@ def _of_cells(column: Any) -> SheetColumn:
     return SheetColumn(name, codes, tuple(map(str, levels)), True, column.kind, "")
 
 
-def choose_rows(labels: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
+def choose_rows(labels: np.ndarray, most: int = SHEET.rows) -> np.ndarray:
     """Return the rows to show: all, or a sample that has rows of every cluster.
 
     Examples
@@ -197,8 +209,8 @@ def choose_rows(labels: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
     rank = np.empty(n_rows, dtype=np.int64)
     lengths = np.diff(np.append(starts, n_rows))
     rank[of_cluster] = np.arange(n_rows) - np.repeat(starts, lengths)
-    always = order[rank < FEWEST_OF_A_CLUSTER]
-    rest = order[rank >= FEWEST_OF_A_CLUSTER]
+    always = order[rank < SHEET.rows_a_cluster]
+    rest = order[rank >= SHEET.rows_a_cluster]
     return np.sort(np.append(always, rest[: max(0, most - len(always))]))
 
 
@@ -211,13 +223,13 @@ def choose_columns(sheet: Sheet, labels: np.ndarray, shown: np.ndarray) -> list[
         range(len(sheet.columns)),
         key=lambda at: (not sheet.columns[at].used, -_difference(sheet.columns[at], labels)),
     )
-    room, kept = MOST_CHARACTERS, {}
-    for at in ranked[:MOST_COLUMNS]:
+    left, kept = SHEET.characters, {}
+    for at in ranked[: SHEET.columns]:
         plain = plain_column(sheet.columns[at], shown)
         length = len(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())
-        if length <= room:
+        if length <= left:
             kept[at] = plain
-            room -= length
+            left -= length
     return [kept[at] for at in sorted(kept)]
 
 
@@ -258,7 +270,7 @@ def plain_column(column: SheetColumn, shown: np.ndarray) -> dict[str, Any]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+    return text if len(text) <= SHEET.cell_characters else text[: SHEET.cell_characters - 1] + "…"
 
 
 def plain_numbers(values: np.ndarray) -> list[Any]:
@@ -273,13 +285,13 @@ def plain_numbers(values: np.ndarray) -> list[Any]:
     finite = values[np.isfinite(values)]
     top = float(np.abs(finite).max(initial=0.0))
     spread = top * float((finite / top).std()) if top > 0 else 0.0
-    if spread > SMALLEST_SPREAD:
+    if spread > SHEET.least_spread:
         values = np.round(values, min(max(4 - math.floor(math.log10(spread)), 0), 12))
     return [
         None
         if not math.isfinite(value)
         else int(value)
-        if value.is_integer() and abs(value) < LARGEST_INTEGER
+        if value.is_integer() and abs(value) < SHEET.largest_integer
         else value
         for value in values.tolist()
     ]
@@ -304,7 +316,7 @@ def principal_components(matrix: Any) -> tuple[np.ndarray, list[float]]:
         found: Any = TruncatedSVD(most, random_state=0)
     else:
         matrix = np.asarray(matrix, dtype=np.float64)
-        solver = "covariance_eigh" if n_features <= MOST_EXACT else "randomized"
+        solver = "covariance_eigh" if n_features <= SHEET.exact_features else "randomized"
         found = PCA(min(2, n_features, n_rows), svd_solver=solver, random_state=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         points = found.fit_transform(matrix)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._labels import NOISE
 from ..preprocess.prepare import Feature
 
-NOISE = -1
 SMALLEST_DIFFERENCE = 0.2  # smaller differences, in standard deviations, are not reported
 _BLOCK = 4096
 _TINY = np.finfo(float).tiny

@@ -1,6 +1,7 @@
 """Summaries as text for a terminal. Data are escaped: never markup, never control characters."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -8,16 +9,25 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .._labels import NOISE
 from ..preprocess.plan import ColumnReport
 from .plain import number, percent, printable
-from .summary import NOISE, ClusterSummary, Trait
+from .summary import ClusterSummary, Trait
 from .words import Word
 
-MOST_CLUSTERS = 20
-FEW_CLUSTERS = 8  # with more clusters each shows two traits, so that they fit on a screen or two
-LONGEST_NUMBER = 9
-FEW_COLUMNS = 20  # with more columns, adjacent ones with equal entries share a line
-MOST_LINES = 40
+
+@dataclass(frozen=True)
+class TextLimits:
+    """How much the table of clusters shows in a terminal."""
+
+    clusters: int = 20
+    few_clusters: int = 8  # with more, each shows two traits, so that they fit on a screen or two
+    number_characters: int = 9
+    few_columns: int = 20  # with more, adjacent ones with equal entries share a line
+    column_lines: int = 40
+
+
+TEXT = TextLimits()
 
 
 def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
@@ -34,10 +44,10 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
     grid = _grid("column", "kind", "missing", "what was done")
     grid.columns[2].justify = "right"
     lines = [[column] for column in columns]
-    if len(columns) > FEW_COLUMNS:
+    if len(columns) > TEXT.few_columns:
         alike = groupby(columns, key=lambda column: column[1:])
         lines = [list(run) for _, run in alike]
-    for run in lines[:MOST_LINES]:
+    for run in lines[: TEXT.column_lines]:
         column = run[0]
         name = column.name
         if len(run) > 1:
@@ -48,7 +58,7 @@ def columns_view(columns: Sequence[ColumnReport]) -> RenderableType:
         style = "" if column.used else "dim"
         cells = (name, kind, str(column.n_missing), column.done)
         grid.add_row(*(Text(printable(cell), style=style) for cell in cells))
-    shown = sum(map(len, lines[:MOST_LINES]))
+    shown = sum(map(len, lines[: TEXT.column_lines]))
     return _with_rest(grid, len(columns) - shown, "columns")
 
 
@@ -121,7 +131,7 @@ def clusters_view(
     )
     for place in (1, 2, 5, 6):
         grid.columns[place].justify = "right"
-    for at, cluster in enumerate(clusters[:MOST_CLUSTERS]):
+    for at, cluster in enumerate(clusters[: TEXT.clusters]):
         if at:
             grid.add_section()
         grid.add_row(
@@ -137,10 +147,10 @@ def clusters_view(
         )
         if shown := ", ".join(one.word for one in (words or {}).get(cluster.label, ())):
             grid.add_row("", "", "", "", Text(printable(shown), style="italic"))
-        for trait in cluster.traits[: 2 if len(clusters) > FEW_CLUSTERS else None]:
+        for trait in cluster.traits[: 2 if len(clusters) > TEXT.few_clusters else None]:
             cells = _trait_cells(trait, cell(cluster.typical, trait.column))
             grid.add_row("", "", "", *(Text(printable(part)) for part in cells))
-    rest = len(clusters) - MOST_CLUSTERS
+    rest = len(clusters) - TEXT.clusters
     return _with_rest(grid, rest, "clusters; run.json describes them all")
 
 
@@ -152,7 +162,7 @@ def _cluster_name(label: int, names: Mapping[int, str]) -> str:
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
     typical = typical or "(missing)"
-    if not trait.is_share and len(typical) > LONGEST_NUMBER and typical != "(missing)":
+    if not trait.is_share and len(typical) > TEXT.number_characters and typical != "(missing)":
         typical = f"{float(typical):.6g}"
     return arrow, _trait_name(trait), *_amounts(trait), typical
 

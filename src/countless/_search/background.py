@@ -21,6 +21,7 @@ from countless._compat import OnPass, ignore_pass
 from countless._data import Backend, Block
 from countless._data.open import open_rows, reweigh
 from countless._data.validate import round_weights
+from countless._labels import NOISE
 from countless._path.micro import CORESET, assign_to, sample_places
 from countless._path.null_reference import CLOUDS
 from countless._path.penalty import path_of
@@ -28,6 +29,7 @@ from countless._search.algorithm1 import Clustering
 from countless._search.assignment import Assignment
 from countless._search.dp_means import Resolved, best_of_runs, dp_means, resolve_penalty
 from countless._search.noise_model import (
+    NOISE_MODEL,
     Box,
     Nearest,
     likely_price,
@@ -38,13 +40,6 @@ from countless._search.noise_model import (
     sparse_rows,
 )
 from countless.kernels.assign import distances_of
-
-# Rows of the sample in which the first clusters are found.
-SAMPLE = 4096
-# Rounds in which the price follows the distances, and rounds in all.
-PRICE_ROUNDS, ROUNDS = 10, 100
-
-NOISE = -1
 
 
 class FirstClusters(NamedTuple):
@@ -104,7 +99,7 @@ def first_clusters(rows: Backend, share: float | None) -> FirstClusters:
     are more likely background than not.
     """
     divergence = rows.fixed_point.divergence
-    size = max(min(SAMPLE, CORESET.item_values // rows.n_features), 2)
+    size = max(min(NOISE_MODEL.sampled_rows, CORESET.item_values // rows.n_features), 2)
     sample = rows.pick(sample_places(rows, size, CLOUDS.seed, in_order=True))
     points = sample.points()
     box = Box.around(points)
@@ -176,7 +171,7 @@ def dp_means_with_background(
         return dp_means(rows, resolved.penalty, start=start, seed=seeds[0], **search)
 
     def next_price(near: Nearest, price: float, n_rounds: int) -> float:
-        follows = share is not None or (np.isfinite(price) and n_rounds < PRICE_ROUNDS)
+        follows = share is not None or (np.isfinite(price) and n_rounds < NOISE_MODEL.price_rounds)
         return price_of(near) if follows else price
 
     found, near, price = alternate(
@@ -204,7 +199,7 @@ def alternate(
     returned begins where the price changed last.
     """
     runs, n_iter, is_stable = [(found, far)], found.n_iter, False
-    for n_rounds in range(ROUNDS):
+    for n_rounds in range(NOISE_MODEL.most_rounds):
         _, near = nearest(rows, found.centers, weight)
         paid, price = price, next_price(near, price, n_rounds)
         if price != paid:
@@ -221,7 +216,7 @@ def alternate(
     history = [value + price_paid(price, weight, far) for run, far in runs for value in run.history]
     if not is_stable:  # the last centers decide
         _, near = nearest(rows, found.centers, weight)
-        price = next_price(near, price, ROUNDS)
+        price = next_price(near, price, NOISE_MODEL.most_rounds)
         history = [near.cost(price) + penalty * near.n_clusters]
     found = found._replace(
         objective=history[-1],

@@ -6,6 +6,7 @@ Algorithm 1 or the local search at a penalty; `best_of_runs` repeats it from oth
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,21 @@ from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint
 from countless._search.refine import refine as refine_clusters
 from countless.divergences import get_divergence
 
-# Up to this many rows and cells the local search runs until no move lowers the objective (tol = 0);
-# above, it stops at this tolerance.
-SMALL_ROWS, SMALL_CELLS = 10_000, 2_000_000
-LARGE_TABLE_TOL = 1e-3
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The default of ``tol``.
+
+    Up to this many rows and cells the local search runs until no move lowers the objective; above,
+    it stops at this tolerance.
+    """
+
+    small_rows: int = 10_000
+    small_cells: int = 2_000_000
+    large_table: float = 1e-3
+
+
+TOLERANCE = Tolerance()
 
 
 class Resolved(NamedTuple):
@@ -64,8 +76,8 @@ def path_with(path: PenaltyPath, found: Clustering, penalty: float, labels: Any)
 
 def default_tol(n_rows: int, n_features: int = 1) -> float:
     """Return the tolerance of the local search for a table of this size."""
-    small = n_rows <= SMALL_ROWS and n_rows * n_features <= SMALL_CELLS
-    return 0.0 if small else LARGE_TABLE_TOL
+    small = n_rows <= TOLERANCE.small_rows and n_rows * n_features <= TOLERANCE.small_cells
+    return 0.0 if small else TOLERANCE.large_table
 
 
 def dp_means(

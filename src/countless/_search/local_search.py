@@ -46,6 +46,12 @@ class Schedule:
     over_split_rows: int = 4
     # Passes after the merges of over-split and repair.
     repair_passes: int = 4
+    # Passes of 2-means inside each cluster that is split; later ones change little.
+    halving_passes: int = 3
+    # Largest number of Hartigan moves between two passes over the table; the largest gains first.
+    moves_at_once: int = 2048
+    # Gains below this share of the total cost are attributed to rounding.
+    rounding: float = 1e-12
 
 
 SCHEDULE = Schedule()

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from countless._data import Backend, Summary
 
-# Candidate partners per cluster where merge costs are only estimated, to second order.
-PARTNERS = 8
-# Values computed at once; then bounds on the side of a tile of cluster pairs, which has one pair
-# per TILE_ROOM bytes of the table.
-CHUNK_VALUES = 2**14
-LEAST_TILE, MOST_TILE, TILE_ROOM = 64, 256, 2048
-MANY_CLUSTERS = 1024
+
+@dataclass(frozen=True)
+class Pairs:
+    """Constants of the comparison of pairs of clusters; they change its time and memory."""
+
+    # Candidate partners per cluster where merge costs are only estimated, to second order.
+    n_partners: int = 8
+    # Values computed at once; then bounds on the side of a tile of cluster pairs, which has one
+    # pair per so many bytes of the table.
+    chunk_values: int = 2**14
+    least_tile: int = 64
+    most_tile: int = 256
+    bytes_a_pair: int = 2048
+    # Above this many clusters, costs are compared in float32 first.
+    many_clusters: int = 1024
+
+
+PAIRS = Pairs()
 
 
 # The nearest neighbours of all clusters and their distances, then the second nearest, ...
@@ -75,10 +87,14 @@ def _cheapest(rows: Backend, summary: Summary) -> np.ndarray:
     """Return each cluster with its cheapest partner, by squared Euclidean distance."""
     fixed_point, k = rows.fixed_point, len(summary.weight)
     # With very many clusters float32 is accurate enough to choose candidates.
-    kind = np.float32 if k > MANY_CLUSTERS else np.float64
+    kind = np.float32 if k > PAIRS.many_clusters else np.float64
     weight = fixed_point.weights(summary)
     share = (weight / weight.max()).astype(kind)
-    tile = int(np.clip(np.sqrt(fixed_point.n_bytes / TILE_ROOM), LEAST_TILE, MOST_TILE))
+    tile = int(
+        np.clip(
+            np.sqrt(fixed_point.n_bytes / PAIRS.bytes_a_pair), PAIRS.least_tile, PAIRS.most_tile
+        )
+    )
     parts = [slice(at, min(at + tile, k)) for at in range(0, k, tile)]
 
     def means(part: slice) -> np.ndarray:
@@ -122,7 +138,7 @@ def _cheap(rows: Backend, summary: Summary) -> np.ndarray:
     weight = weight / weight.max()
     slope, offset = fixed_point.divergence.slope_offset(mean)
     own_cost = fixed_point.divergence.row_cost(mean)
-    n_partners = min(PARTNERS, k - 1)
+    n_partners = min(PAIRS.n_partners, k - 1)
 
     def partners(start: int, stop: int) -> np.ndarray:
         part = np.arange(start, stop)
@@ -132,6 +148,6 @@ def _cheap(rows: Backend, summary: Summary) -> np.ndarray:
         nearest = np.argpartition(cost, n_partners - 1, axis=1)[:, :n_partners]
         return np.column_stack([np.repeat(part, n_partners), nearest.ravel()])
 
-    step = max(16, CHUNK_VALUES // k)
+    step = max(16, PAIRS.chunk_values // k)
     spans = [(start, min(start + step, k)) for start in range(0, k, step)]
     return np.concatenate(rows.each(partners, spans))

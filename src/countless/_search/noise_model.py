@@ -13,6 +13,7 @@ and Raftery, *Nearest-neighbor clutter removal*, JASA 1998, fit Gamma densities 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,27 @@ from scipy.stats import f as f_distribution
 
 from countless._data.validate import hash_uniform
 
-# Neighbors that measure the local density, and random points of the box.
-NEIGHBORS, PROBES, SEED = 8, 2048, 1
-# Iterations of the price; it is a fixed point of few steps.
-ITERATIONS = 50
-# A larger share is no background: then the rows have no clusters.
-LARGEST_SHARE = 0.5
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Constants of the background; ``benchmarks/background.py`` shows what they are worth."""
+
+    # Rows of the sample in which the first clusters are found.
+    sampled_rows: int = 4096
+    # Rounds in which the price follows the distances, and rounds in all.
+    price_rounds: int = 10
+    most_rounds: int = 100
+    # Neighbors that measure the local density, and random points of the box.
+    n_neighbors: int = 8
+    n_points: int = 2048
+    seed: int = 1
+    # Iterations of the price; it is a fixed point of few steps.
+    most_iterations: int = 50
+    # A larger share is no background: then the rows have no clusters.
+    largest_share: float = 0.5
+
+
+NOISE_MODEL = NoiseModel()
 
 
 class Box(NamedTuple):
@@ -50,8 +66,10 @@ class Box(NamedTuple):
     def probes(self) -> np.ndarray:
         """Return points drawn uniformly from the box, always the same ones."""
         n_columns = len(self.columns)
-        uniform = hash_uniform(np.arange(PROBES * n_columns, dtype=np.uint64), SEED)
-        return self.low + uniform.reshape(PROBES, n_columns) * (self.high - self.low)
+        uniform = hash_uniform(
+            np.arange(NOISE_MODEL.n_points * n_columns, dtype=np.uint64), NOISE_MODEL.seed
+        )
+        return self.low + uniform.reshape(NOISE_MODEL.n_points, n_columns) * (self.high - self.low)
 
 
 class Nearest(NamedTuple):
@@ -76,7 +94,7 @@ def neighbor_distances(points: np.ndarray, box: Box) -> tuple[np.ndarray, np.nda
     """Return the distances from the k-th nearest row, of the rows and of random points."""
     rows = points[:, box.columns]
     tree = cKDTree(rows)
-    k = min(NEIGHBORS, len(rows) - 1)
+    k = min(NOISE_MODEL.n_neighbors, len(rows) - 1)
     own = tree.query(rows, k=[k + 1])[0][:, 0]
     probes = tree.query(box.probes(), k=[k])[0][:, 0]
     return own, probes
@@ -122,9 +140,9 @@ def likely_price(near: Nearest, box: Box) -> float:
     price, far = np.inf, np.zeros(len(near.label), dtype=bool)
     # Half the rows are near, whatever the rest is.
     variance = quantile(near.distance, near.weight, 0.5) / chi2.median(n_columns)
-    share = LARGEST_SHARE
-    for _ in range(ITERATIONS):
-        if variance <= 0 or not 0 < share <= LARGEST_SHARE:
+    share = NOISE_MODEL.largest_share
+    for _ in range(NOISE_MODEL.most_iterations):
+        if variance <= 0 or not 0 < share <= NOISE_MODEL.largest_share:
             return np.inf
         odds = np.log((1 - share) / near.n_clusters) - np.log(share) + box.log_volume
         before = price
@@ -177,7 +195,7 @@ def full_variance(variance: np.ndarray, price: float, n_columns: int) -> np.ndar
     """
     variance = np.asarray(variance, dtype=np.float64)
     full = variance
-    for _ in range(ITERATIONS):
+    for _ in range(NOISE_MODEL.most_iterations):
         limit = price / np.maximum(full, np.finfo(float).tiny)
         kept = chi2.cdf(limit, n_columns + 2) / np.maximum(chi2.cdf(limit, n_columns), 1e-300)
         # Where nearly all of it is cut off, the scale is not identified: at most twice is assumed.

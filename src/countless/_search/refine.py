@@ -18,6 +18,7 @@ are accepted:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,29 +28,33 @@ from countless._data import Backend, Block, FixedPoint, Summary
 from countless._search.algorithm1 import Clustering
 from countless._search.assignment import Assignment, Relabelling
 from countless._search.checkpoint import NO_CHECKPOINT, Checkpoint, NoCheckpoint, Progress
-from countless._search.local_search import LocalSearch, OverSplit, over_splits
+from countless._search.local_search import SCHEDULE, LocalSearch, OverSplit, over_splits
 from countless._search.merge import profitable_merges
 from countless._search.nearest_centers import Products
 from countless._search.split import Halves, halve, worth_halving
 from countless.kernels.moves import pick_moves
 
-# Above this many clusters, rows are compared only with the centers near their own (local passes),
-# until that changes nothing.
-MANY_CLUSTERS = 256
-# Largest number of Hartigan moves between two passes over the table; the largest gains first.
-MOVES_AT_ONCE = 2048
-# With very many clusters, over-split and repair splits this share of them, those of highest cost,
-# at this share of the penalty.
-MANY_SPLIT = 0.07
-MANY_OVER_SPLIT = 0.5
-# Cluster arrays, halves included, take at most 1 / CLUSTER_SHARE of the table's memory, unless that
-# needs more than MOST_HALVINGS batches; halving a cluster takes the memory of HALVING_ARRAYS
-# clusters.
-CLUSTER_SHARE = 16
-HALVING_ARRAYS = 8
-MOST_HALVINGS = 16
-# Gains below this share of the total cost are attributed to rounding.
-ROUNDING = 1e-12
+
+@dataclass(frozen=True)
+class ManyClusters:
+    """Constants of the search with very many clusters, chosen by ``benchmarks/dp_means.py``."""
+
+    # Above this many clusters, rows are compared only with the centers near their own (local
+    # passes), until that changes nothing.
+    n_clusters: int = 256
+    # Over-split and repair splits this share of them, those of highest cost, at this share of the
+    # penalty.
+    split_share: float = 0.07
+    over_split_share: float = 0.5
+    # Arrays of clusters, halves included, take at most one in ``memory_share`` parts of the table's
+    # memory, unless that needs more than ``most_batches``; halving a cluster takes the memory of
+    # ``halving_arrays`` clusters.
+    memory_share: int = 16
+    halving_arrays: int = 8
+    most_batches: int = 16
+
+
+MANY = ManyClusters()
 
 
 class RowClusters:
@@ -60,7 +65,7 @@ class RowClusters:
         self.rows = nearest.rows
         self.fixed_point = nearest.rows.fixed_point
         self.penalty = penalty
-        self.rounding = ROUNDING * abs(self.fixed_point.total_cost)
+        self.rounding = SCHEDULE.rounding * abs(self.fixed_point.total_cost)
         self.n_passes = 0
         # Whether rows are compared with nearby centers only.
         self.is_large = False
@@ -84,13 +89,13 @@ class RowClusters:
         """Split clusters where that gains more than a share of the penalty; return how many."""
         price, most = share * self.penalty, None
         if self.is_large and share < 1:
-            most = max(1, int(MANY_SPLIT * self.n_clusters))
+            most = max(1, int(MANY.split_share * self.n_clusters))
         self.nearest.forget_lists()
         cluster, farthest = worth_halving(self.nearest, price, most)
         # In batches, to bound the memory.
-        capacity = self.fixed_point.n_bytes // (CLUSTER_SHARE * 8 * self.fixed_point.n_features)
-        capacity = (capacity - self.n_clusters) // HALVING_ARRAYS
-        at_once = max(1, capacity, -(-len(cluster) // MOST_HALVINGS))
+        capacity = self.fixed_point.n_bytes // (MANY.memory_share * 8 * self.fixed_point.n_features)
+        capacity = (capacity - self.n_clusters) // MANY.halving_arrays
+        at_once = max(1, capacity, -(-len(cluster) // MANY.most_batches))
         n_before = self.n_clusters
         for at in range(0, len(cluster), at_once):
             part = slice(at, at + at_once)
@@ -146,7 +151,7 @@ class RowClusters:
     def over_splits(self) -> list[OverSplit]:
         k = self.n_clusters
         if self.is_large:
-            return [OverSplit(MANY_OVER_SPLIT, k + 1)]
+            return [OverSplit(MANY.over_split_share, k + 1)]
         few, many = over_splits(k, self.fixed_point.n_counted)
         capacity = self.fixed_point.n_bytes // (8 * self.fixed_point.n_features)
         return [few, many._replace(enough=min(many.enough, max(2 * k, capacity)))]
@@ -169,7 +174,7 @@ class RowClusters:
         ids, target, gain = self._promising_rows()
         if not len(ids):
             return 0
-        order = np.lexsort((ids, -gain))[:MOVES_AT_ONCE]
+        order = np.lexsort((ids, -gain))[: SCHEDULE.moves_at_once]
         ids, target = ids[order], target[order]
         picked = self.rows.pick(ids)
         steps = self.fixed_point.to_steps(picked.weight, picked.points() - self.fixed_point.origin)
@@ -254,7 +259,7 @@ def promising_block(block: Block, held, m: MoveSearch) -> tuple[np.ndarray, ...]
             block.form, ids[part], w, m.weight, m.form, held["labels"], score, norm, error,
             m.products.unit**2, m.price, target[part], gain[part],
         )  # fmt: skip
-    best = np.argsort(-gain, kind="stable")[:MOVES_AT_ONCE]
+    best = np.argsort(-gain, kind="stable")[: SCHEDULE.moves_at_once]
     best = best[gain[best] > 0]
     return block.start + ids[best], target[best], gain[best]
 
@@ -299,7 +304,7 @@ def refine(
         nearest.forget_lists()  # a run resumed from here has none
         checkpoint.save(nearest, Progress(search.history, clusters.n_passes))
         # With very many clusters rows are compared with nearby centers only, until the last pass.
-        clusters.is_large = tol > 0 and clusters.n_clusters > MANY_CLUSTERS
+        clusters.is_large = tol > 0 and clusters.n_clusters > MANY.n_clusters
 
     search.run(prepare_round)
     search.finish()

@@ -10,11 +10,9 @@ import numpy as np
 
 from countless._data import Block, FixedPoint, Summary
 from countless._search.assignment import Assignment
+from countless._search.local_search import SCHEDULE
 from countless._search.nearest_centers import MARKS
 from countless.kernels.moves import add_side, spread_of_clusters
-
-# Passes of 2-means inside each cluster; later ones change little.
-PASSES = 3
 
 
 class Halves(NamedTuple):
@@ -113,7 +111,7 @@ def halve(nearest: Assignment, cluster: np.ndarray, farthest: np.ndarray) -> Hal
     _to_unit_length(normal)
     far = beyond(normal, _row_products(normal, mean))
     del mean
-    for _ in range(PASSES):
+    for _ in range(SCHEDULE.halving_passes):
         proper = _proper(whole, far)
         # Assign rows to the nearer of the two means: d(x, near) - d(x, far) is linear in x.
         near = _rest(whole, far, proper)

@@ -16,6 +16,7 @@ from .. import __version__
 from .._data.table import counted
 from .._data.write import Content, table_csv, write_directory
 from .._errors import InputError
+from .._labels import NOISE
 from .._report.plain import (
     how_probable,
     how_sure,
@@ -24,7 +25,7 @@ from .._report.plain import (
     users_choice,
     what_to_try,
 )
-from .._report.summary import NOISE, ClusterSummary
+from .._report.summary import ClusterSummary
 from .._report.text import candidates_view, clusters_view
 from ..edited_clustering import apply_edits
 from ..preprocess.prepare import Preparation

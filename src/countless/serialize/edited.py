@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._edits import NOISE, read_edits
+from .._edits import read_edits
+from .._labels import NOISE
 from .._registry import EDITED_CLUSTERING
 from .serializer import Serializer, State, check_coordinates, sizes_of
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._search.groups.rows import GroupedRows
+from countless._search.local_search import SCHEDULE
 from countless.kernels.hdp import best_change, choose_globals, weigh_changes
 
 
@@ -28,8 +29,6 @@ class Tiles:
 
 
 TILES = Tiles()
-# Gains below this share of the cost of a single cluster are attributed to rounding.
-ROUNDING = 1e-12
 
 
 class Chosen(NamedTuple):
@@ -52,7 +51,7 @@ def choose(
     A group does not pay for the globals marked in ``paid``.
     """
     used, labels = chosen
-    tolerance = ROUNDING * rows.total_cost
+    tolerance = SCHEDULE.rounding * rows.total_cost
 
     def work(first, last):
         part = slice(starts[first], starts[last])
@@ -86,7 +85,7 @@ def _choose_for_large(rows, begin, end, centers, paid, price, used, labels) -> N
     for remaining in range(TILES.large_group_changes, -1, -1):
         add, drop, kept = (sum(part) for part in zip(*rows.each(weigh, parts), strict=True))
         gone, new, change = best_change(used, paid, price, add, drop, kept)
-        if not (remaining and change < -ROUNDING * rows.total_cost):
+        if not (remaining and change < -SCHEDULE.rounding * rows.total_cost):
             return
         if gone >= 0:
             used[gone] = False

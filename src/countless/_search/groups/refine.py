@@ -27,9 +27,9 @@ import numpy as np
 from countless._compat import OnPass, ignore_pass
 from countless._data.fixed_point import Sums
 from countless._search.groups.algorithm2 import SharedClustering
-from countless._search.groups.choice import ROUNDING, TILES, Chosen, choose
+from countless._search.groups.choice import TILES, Chosen, choose
 from countless._search.groups.rows import GroupedRows
-from countless._search.local_search import LocalSearch, OverSplit
+from countless._search.local_search import SCHEDULE, LocalSearch, OverSplit
 from countless.kernels.hdp_moves import (
     count_cells,
     find_cells,
@@ -127,7 +127,7 @@ class SharedClusters:
         self.group = np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(starts))
         self.local_penalty, self.global_penalty = local_penalty, global_penalty
         self.over_split = over_split
-        self.rounding = ROUNDING * rows.total_cost
+        self.rounding = SCHEDULE.rounding * rows.total_cost
         self.n_passes = 0
         self.tried: dict[tuple, Shared] = {}
         self.priced: tuple[Shared | None, float] = None, np.inf

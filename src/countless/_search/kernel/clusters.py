@@ -16,18 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from countless._search.kernel.matrix import TILES
+from countless._search.local_search import SCHEDULE
 from countless._threads import Each, steps
 from countless.kernels.gram import add_rows, add_within, visit_rows
 from countless.kernels.hdp import choose_globals
-
-# Columns of the sums that a thread updates at once: enough to read memory contiguously.
-COLUMNS = 4096
-# Rows that a thread processes at once.
-STRETCH = 256
-# Clusters that a pass may open before arrays are enlarged.
-ROOM = 16
-# Gains below this share of the sum of squared norms are attributed to rounding.
-ROUNDING = 1e-12
 
 
 class Prices(NamedTuple):
@@ -48,7 +41,7 @@ class KernelTable:
         self.n_rows = len(kernel)
         self.n_groups = int(group.max()) + 1
         self.total = float(weight @ self.diagonal)
-        self.rounding = ROUNDING * float(weight @ np.abs(self.diagonal))
+        self.rounding = SCHEDULE.rounding * float(weight @ np.abs(self.diagonal))
         self._each = each
 
     def each_stretch(self, function, size: int) -> list:
@@ -60,7 +53,7 @@ class KernelTable:
         order = np.argsort(slot, kind="stable")
         ids, coefficient, slot = ids[order], coefficient[order], slot[order]
         self.each_stretch(
-            lambda a, b: add_rows(self.kernel, ids, coefficient, slot, a, b, sums), COLUMNS
+            lambda a, b: add_rows(self.kernel, ids, coefficient, slot, a, b, sums), TILES.columns
         )
 
     def within(self, labels: np.ndarray, coefficient: np.ndarray) -> np.ndarray:
@@ -73,7 +66,7 @@ class KernelTable:
         def add(start, stop):
             add_within(self.kernel, labels, listed, first, coefficient, start, stop, totals)
 
-        self.each_stretch(add, STRETCH)
+        self.each_stretch(add, TILES.rows)
         return totals
 
 
@@ -154,7 +147,7 @@ class KernelClusters:
                 self.offset, self.prices.local, price, row, n_opened, used, opened, labels,
             )  # fmt: skip
             if row < table.n_rows:
-                more = np.zeros((table.n_groups, max(ROOM, n_opened)), dtype=bool)
+                more = np.zeros((table.n_groups, max(TILES.more_clusters, n_opened)), dtype=bool)
                 used = np.hstack([used, more])
         return labels, self.n_clusters + n_opened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,6 @@ from countless._numbers import moved_to_zero
 from countless._threads import open_threads, steps
 from countless.kernels.gram import first_asymmetry
 
-# Rows and columns of a tile of the kernel, and columns of the sums that a thread processes.
-TILE = 1024
 # Tolerance of symmetry, as a share of the largest diagonal entry: float32 products need it.
 ASYMMETRY = 1e-5
 # Kernels whose gamma is a scale of squared distances or products.
@@ -23,6 +22,19 @@ SCALED = ("rbf", "poly", "polynomial", "sigmoid")
 _OF_ANY_ROWS = (*SCALED, "linear", "laplacian", "cosine")
 # What to do about a kernel that is too large.
 SMALLER = "give float32 or fewer rows, or approximate it (sklearn.kernel_approximation.Nystroem)"
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How much of a kernel a thread processes at once."""
+
+    side: int = 1024  # rows and columns of a tile of the kernel
+    columns: int = 4096  # of the sums: enough to read memory contiguously
+    rows: int = 256
+    more_clusters: int = 16  # that a pass may open before arrays are enlarged
+
+
+TILES = Tiles()
 
 
 class KernelFunction:
@@ -83,7 +95,7 @@ class KernelFunction:
                 values[here, there] = tile
                 values[there, here] = tile.T
 
-        places = steps(n, TILE)
+        places = steps(n, TILES.side)
         tiles = [(rows, columns) for i, rows in enumerate(places) for columns in places[i:]]
         with open_threads(n_jobs) as each:
             each(fill, tiles)
@@ -106,13 +118,13 @@ def scale_of(X: Any, weight: np.ndarray) -> float:
         spread = float((X.multiply(X).T @ share).sum() - mean @ mean)
     else:
         spread = float(sum(share[a:b] @ (np.square(X[a:b] - mean)).sum(axis=1)
-                           for a, b in steps(len(X), TILE)))  # fmt: skip
+                           for a, b in steps(len(X), TILES.side)))  # fmt: skip
     return 1.0 / spread if spread > 0 else 1.0
 
 
 def check_entries(kernel: np.ndarray, first_row: int = 0) -> None:
     """Raise a ValueError that names the first entry that is NaN or infinite."""
-    for start, stop in steps(len(kernel), TILE):
+    for start, stop in steps(len(kernel), TILES.side):
         if not np.isfinite(kernel[start:stop].sum(dtype=np.float64)):
             bad = np.argwhere(~np.isfinite(kernel[start:stop]))
             if len(bad):
@@ -133,7 +145,9 @@ def check_precomputed(kernel: np.ndarray, n_jobs: int | None = None) -> None:
     largest = float(np.abs(np.diagonal(kernel)).max())
     tolerance = ASYMMETRY * largest
     with open_threads(n_jobs) as each:
-        found = each(lambda a, b: first_asymmetry(kernel, a, b, tolerance), steps(n_rows, TILE))
+        found = each(
+            lambda a, b: first_asymmetry(kernel, a, b, tolerance), steps(n_rows, TILES.side)
+        )
     row, column = next((pair for pair in found if pair[0] >= 0), (-1, -1))
     if row >= 0:
         raise ValueError(

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from countless._compat import OnPass, ignore_pass
-from countless._search.kernel.clusters import STRETCH, KernelClustering, KernelClusters
-from countless._search.local_search import LocalSearch, OverSplit, over_splits
-from countless._search.refine import MOVES_AT_ONCE
-from countless._search.split import PASSES
+from countless._search.kernel.clusters import KernelClustering, KernelClusters
+from countless._search.kernel.matrix import TILES
+from countless._search.local_search import SCHEDULE, LocalSearch, OverSplit, over_splits
 from countless.kernels.gram import exchange_changes, exchange_rows
 
 # Least weight of a half, as a share of its cluster's: less may be rounding of a difference.
@@ -62,7 +61,7 @@ def halve(clusters: KernelClusters, least: float) -> Halves:
     along = table.kernel[farthest[labels], everyone] - own / clusters.weight[labels]
     far = inside & (about_mean(within(weight * about_mean(along))) > 0)
     shared = within(weight * far)  # each row's kernel sum with the second half of its cluster
-    for last in (False,) * PASSES + (True,):
+    for last in (False,) * SCHEDULE.halving_passes + (True,):
         far_weight, far_square = by_cluster(weight * far), by_cluster(weight * far * shared)
         near_weight = clusters.weight - far_weight
         near_square = clusters.square - 2 * by_cluster(weight * far * own) + far_square
@@ -179,10 +178,10 @@ class MovableClusters(KernelClusters):
                 changes,
             )
 
-        table.each_stretch(look, STRETCH)
+        table.each_stretch(look, TILES.rows)
         opening = self.opening_changes()
         ids = np.flatnonzero(changes < -table.rounding)
-        ids = ids[np.argsort(changes[ids], kind="stable")][:MOVES_AT_ONCE]
+        ids = ids[np.argsort(changes[ids], kind="stable")][: SCHEDULE.moves_at_once]
         if opening.min() < min(-table.rounding, changes.min()):
             best = np.flatnonzero(opening < -table.rounding)
             best = best[np.argsort(opening[best], kind="stable")]
