@@ -1,9 +1,9 @@
 """Dirichlet process mixtures beside scikit-learn's BayesianGaussianMixture, in one run.
 
 Prints Markdown tables: what a sweep costs beside an iteration, in processor time and one thread;
-whole fits with defaults, from one cluster, and how they differ from seed to seed; one partition of
-200 draws; how the cost grows; what a long run keeps; and Murphy's figure 25.8, a Dirichlet process
-beside a finite mixture.
+whole fits with defaults, from one cluster, and how they differ from seed to seed; the three kinds
+of inference, in processor time and one thread; one partition of 200 draws; how the cost grows; what
+a long run keeps; and Murphy's figure 25.8, a Dirichlet process beside a finite mixture.
 
     python benchmarks/mixture.py [--quick] [--threads 2] [--json FILE]
 
@@ -20,6 +20,7 @@ import time
 import tracemalloc
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +41,16 @@ from countless.priors import DirichletProcess, FiniteDirichlet, Gamma
 from harness import Contestant, ContestantFailed, Limits, machine, markdown_table, measure
 
 Record = dict[str, Any]
+TABLES = (
+    "sweeps",
+    "fits",
+    "inferences",
+    "seeds",
+    "point estimate",
+    "growth",
+    "long runs",
+    "figure 25.8",
+)
 METHODS = Contestant("mixtures", "mixture_methods.py")
 FITS: dict[str, Record] = {
     "DPMixture": {"method": "countless", "settings": {}},
@@ -302,14 +313,46 @@ def estimates(name: str, data: Planted, n_draws: int, repeats: int) -> list[Reco
     return records
 
 
+def inferences(name: str, data: Planted, repeats: int) -> list[Record]:
+    """Compare the ways to fit a mixture, in processor time, with scikit-learn's."""
+    methods = {
+        **{
+            f"inference='{inference}'": DPMixture(inference=inference, random_state=0, n_jobs=1)
+            for inference in ("variational", "map", "mcmc")
+        },
+        **{
+            f"BayesianGaussianMixture, {k}": BayesianGaussianMixture(
+                n_components=k, weight_concentration_prior=1.0, max_iter=500, random_state=0
+            )
+            for k in (30, 50)
+        },
+    }
+    records = []
+    for title, method in methods.items():
+        seconds = least_seconds(partial(method.fit, data.X), repeats)
+        labels = method.predict(data.X)
+        records.append(
+            {
+                "set": name,
+                "method": title,
+                "s": seconds,
+                "rounds": method.n_iter_,
+                "k": len(np.unique(labels)),
+                "NMI": normalized_mutual_info_score(data.truth, labels),
+                "oracle": normalized_mutual_info_score(data.truth, data.oracle),
+                "lower bound": getattr(method, "lower_bound_", None),
+            }
+        )
+    return records
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows and repeats")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one fit")
     parser.add_argument("--json", type=Path, help="write the records here, too")
-    names = ("sweeps", "fits", "seeds", "point estimate", "growth", "long runs", "figure 25.8")
-    parser.add_argument("--tables", nargs="+", choices=names, default=names)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
     options = parser.parse_args()
     quick, limits = options.quick, Limits(options.threads, options.timeout)
     makers = {
@@ -322,6 +365,11 @@ def main() -> None:
             record
             for name, data in sets(quick).items()
             for record in whole_fits(name, data, limits, 1 if quick else 2, FITS)
+        ],
+        "inferences": lambda: [
+            record
+            for name, data in sets(quick).items()
+            for record in inferences(name, data, 2)  # the first may compile
         ],
         "seeds": lambda: other_seeds("A", sets(quick)["A"], limits, 3 if quick else 10),
         "point estimate": lambda: [

@@ -2,12 +2,14 @@
 
 Rows of a cluster follow a component model with the cluster's parameters; the partition follows a
 prior (Murphy, Machine Learning: a Probabilistic Perspective, section 25.2). Markov chains sample
-the posterior of the partition given the rows, or a deterministic search finds its mode.
+the posterior of the partition given the rows, a deterministic search finds its mode, or a product
+of densities approximates it.
 """
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,9 +19,16 @@ from countless._compat import OnPass, report_passes, with_callbacks
 from countless._labels import number_by_appearance
 from countless._mcmc.chains import Schedule, run_chains
 from countless._mcmc.draws import equal_rows
-from countless._mcmc.map_search import most_probable_partition
+from countless._mcmc.gibbs import partition_of
+from countless._mcmc.map_search import MapResult, most_probable_partition
 from countless._mcmc.particles import TUNING, Particle, Stream, start_stream, update_stream
-from countless._mcmc.partition_chain import SWEEPS, Draw, PartitionChain, parameters_of
+from countless._mcmc.partition_chain import (
+    SWEEPS,
+    Draw,
+    PartitionChain,
+    log_joint,
+    parameters_of,
+)
 from countless._mcmc.posterior import Posterior
 from countless._mcmc.predictive import Mixture, draw_rows, log_densities, mixture_of, probabilities
 from countless._mcmc.sampled import (
@@ -31,12 +40,14 @@ from countless._mcmc.sampled import (
     first_labels,
     posterior_of,
 )
+from countless._mcmc.variational import VariationalResult, variational_mixture
 from countless.models import BoundModel
 from countless.models.registry import as_model
 from countless.priors import PartitionPrior
 from countless.priors.hyper import as_generator
+from countless.priors.restaurant import Restaurant
 
-INFERENCES = ("mcmc", "map")
+INFERENCES = ("mcmc", "map", "variational")
 
 
 class DPMixture(SampledMixture):
@@ -50,12 +61,15 @@ class DPMixture(SampledMixture):
     prior : PartitionPrior, default=None
         Prior of the partition, one of `countless.priors`. None is a Dirichlet process whose
         concentration has the prior ``Gamma(1, 1)`` and is sampled, too.
-    inference : {'mcmc', 'map'}, default='mcmc'
+    inference : {'mcmc', 'map', 'variational'}, default='mcmc'
         With 'mcmc' Markov chains sample partitions from the posterior. 'map' searches the most
         probable partition by reassignments of rows, splits and merges, with hyperparameters at
         their optimum: one partition without a measure of its uncertainty, in a small part of the
-        time. The parameters from ``sampler`` to ``loss`` are those of chains; only
-        ``sample_hyper``, ``init`` and ``n_sweeps`` also apply to 'map'.
+        time. 'variational' approximates the posterior by independent components and rows, which
+        share components, also with splits and merges and hyperparameters at their optimum; it needs
+        a prior with stick-breaking weights: `DirichletProcess`, `PitmanYor` or `FiniteDirichlet`.
+        The parameters from ``sampler`` to ``loss`` are those of chains; only ``sample_hyper``,
+        ``init`` and ``n_sweeps`` also apply to the other two, which draw no random numbers.
     sampler : {'collapsed', 'uncollapsed'}, default='collapsed'
         A collapsed sweep draws the cluster of each row with the parameters of clusters integrated
         out. An uncollapsed one draws these first (Neal's algorithm 2), and needs more sweeps.
@@ -64,16 +78,16 @@ class DPMixture(SampledMixture):
         a chain may never leave its initial mode.
     sample_hyper : bool, default=True
         Whether hyperparameters that the model has set from the data are sampled, too; or
-        optimised, by ``inference='map'``.
+        optimised, by 'map' and 'variational'.
     init : {'one', 'dp-means'} or array-like of shape (n_samples,), default='one'
         Initial partition of the chains: all rows in one cluster, the clusters of `DPMeans`, or a
         label for each row. The search of ``inference='map'`` starts from an agglomeration of small
-        pieces, or from given labels.
+        pieces, or from given labels; 'variational' from one component, or from given labels.
     n_chains : int, default=4
     n_sweeps : int or 'auto', default='auto'
         Number of sweeps of each chain, burn-in included. With 'auto' chains run until they agree,
         as defined by ``converged_`` (tested after 60 sweeps, 75, 93, ...), or for 1,000 sweeps; a
-        single chain makes 200. With ``inference='map'``: the largest number of rounds of the
+        single chain makes 200. With 'map' and 'variational': the largest number of rounds of the
         search, 50 with 'auto'.
     burn_in : int, default=None
         Number of first sweeps that are discarded; by default half of those made. Up to 20 of them
@@ -84,7 +98,7 @@ class DPMixture(SampledMixture):
         The loss whose posterior expectation ``labels_`` minimises: variation of information, or
         Binder's loss.
     random_state : int, RandomState instance or None, default=None
-        For the chains; ``inference='map'`` is deterministic.
+        For the chains; 'map' and 'variational' are deterministic.
     n_jobs : int, default=None
         Number of threads for chains, as in scikit-learn; the draws do not depend on it.
 
@@ -96,7 +110,8 @@ class DPMixture(SampledMixture):
     labels_ : ndarray of shape (n_samples,)
         The partition of least posterior expected loss, numbered by first appearance. A row is a
         singleton cluster only if it is one in most draws. With ``inference='map'`` the most
-        probable partition that was found, which is then the one draw of ``posterior_``.
+        probable partition that was found; with 'variational' the most probable component of each
+        row. It is then the one draw of ``posterior_``.
     n_clusters_ : int
         Number of clusters of ``labels_``; ``posterior_.n_clusters_interval()`` is a credible
         interval.
@@ -104,7 +119,11 @@ class DPMixture(SampledMixture):
         Sweeps of each chain; rounds of the search.
     objective_history_ : list of float
         With ``inference='map'``: the log joint density after each round, with the densities of the
-        logarithms (or log odds) of the prior's parameters. It never decreases.
+        logarithms (or log odds) of the prior's parameters; with 'variational' the lower bound plus
+        the log densities of all optimised parameters. It never decreases.
+    lower_bound_ : float
+        With ``inference='variational'``: a lower bound of the log evidence, the log density of the
+        rows summed over all partitions, given the hyperparameters of ``model_`` and ``prior_``.
     converged_ : bool
         Whether chains agree: no R-hat of the number of clusters, the log joint density or a
         parameter of the prior is above 1.1. Always True for one chain. For a search: whether no
@@ -137,6 +156,9 @@ class DPMixture(SampledMixture):
     >>> search = DPMixture(inference="map").fit(X)
     >>> search.n_clusters_, search.posterior_.labels.shape
     (3, (1, 1, 150))
+    >>> approximate = DPMixture(inference="variational").fit(X)
+    >>> approximate.n_clusters_, round(approximate.lower_bound_)
+    (3, -603)
     """
 
     _stream: Stream
@@ -200,12 +222,15 @@ class DPMixture(SampledMixture):
         given = bound.rows(table)
         rows = bound.spread(given)
         random = as_generator(self.random_state)
+        mixtures = None
         with report_passes(self, X) as on_pass:
-            if self.inference == "map":
+            if self.inference == "mcmc":
+                draws = self._draw(bound, rows, schedule, random, on_pass)
+            elif self.inference == "map":
                 draws = self._search(bound, rows, on_pass)
             else:
-                draws = self._draw(bound, rows, schedule, random, on_pass)
-        self._store(bound, rows, equal_rows(given), draws, random)
+                draws, mixtures = self._approximate(bound, rows, on_pass)
+        self._store(bound, rows, equal_rows(given), draws, random, mixtures)
         return self
 
     def partial_fit(self, X, y=None):
@@ -288,8 +313,8 @@ class DPMixture(SampledMixture):
     def _check_parameters(self) -> Schedule:
         as_prior("prior", self.prior)
         if self.inference not in INFERENCES:
-            known = " or ".join(map(repr, INFERENCES))
-            raise ValueError(f"inference must be {known}; got {self.inference!r}")
+            known = ", ".join(map(repr, INFERENCES))
+            raise ValueError(f"inference must be one of {known}; got {self.inference!r}")
         if self.sampler not in tuple(SWEEPS):
             known = " or ".join(map(repr, SWEEPS))
             raise ValueError(f"sampler must be {known}; got {self.sampler!r}")
@@ -331,19 +356,44 @@ class DPMixture(SampledMixture):
 
     def _search(self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass) -> list[list[Draw]]:
         """Find the most probable partition, as a chain of one draw."""
-        given = None if isinstance(self.init, str) and self.init == "one" else self.init
         found = most_probable_partition(
-            bound,
-            self._given_prior(),
-            rows,
-            labels=None if given is None else first_labels(given, rows, 0, self.n_jobs),
-            fit_hyper=bool(self.sample_hyper),
-            max_rounds=None if self.n_sweeps == "auto" else self.n_sweeps,
-            on_pass=on_pass,
+            bound, self._given_prior(), rows, on_pass=on_pass, **self._search_settings(rows)
         )
+        self._store_search(found)
+        return [[Draw(found.labels, found.log_joint, found.prior, found.model.hyper.value)]]
+
+    def _approximate(
+        self, bound: BoundModel, rows: np.ndarray, on_pass: OnPass
+    ) -> tuple[list[list[Draw]], list[Mixture]]:
+        """Approximate the posterior; return most probable components as a draw, and mixtures."""
+        given = self._given_prior()
+        if not isinstance(given, Restaurant):
+            raise ValueError(
+                "inference='variational' needs a prior with stick-breaking weights, such as "
+                f"DirichletProcess; got prior={given!r}"
+            )
+        found = variational_mixture(
+            bound, given, rows, on_pass=on_pass, **self._search_settings(rows)
+        )
+        self._store_search(found)
+        self.lower_bound_ = found.lower_bound
+        used, labels = number_by_appearance(found.components.shares.argmax(axis=1))
+        joint = log_joint(found.model, given, found.prior, partition_of(bound, rows, labels))
+        draw = Draw(labels, joint, found.prior, found.model.hyper.value)
+        return [[draw]], [found.mixture(used), found.mixture()]
+
+    def _search_settings(self, rows: np.ndarray) -> dict[str, Any]:
+        """Return the settings of searches that draw no random numbers."""
+        given = None if isinstance(self.init, str) and self.init == "one" else self.init
+        return {
+            "labels": None if given is None else first_labels(given, rows, 0, self.n_jobs),
+            "fit_hyper": bool(self.sample_hyper),
+            "max_rounds": None if self.n_sweeps == "auto" else self.n_sweeps,
+        }
+
+    def _store_search(self, found: MapResult | VariationalResult) -> None:
         self.n_iter_, self.converged_ = len(found.history), found.converged
         self.objective_history_ = found.history
-        return [[Draw(found.labels, found.log_joint, found.prior, found.model.hyper.value)]]
 
     def _store(
         self,
@@ -352,22 +402,23 @@ class DPMixture(SampledMixture):
         same: np.ndarray,
         draws: list[list[Draw]],
         random: np.random.Generator,
+        mixtures: list[Mixture] | None,
     ) -> None:
-        """Set the fitted attributes from the draws."""
+        """Set the fitted attributes from the draws, and from mixtures if rows share components."""
         self.posterior_ = posterior_of(draws, self.thin)
-        if self.inference == "map":
-            self.labels_ = number_by_appearance(draws[0][0].labels)[1]
-        else:
+        if self.inference == "mcmc":
             self.labels_ = self.posterior_.point_estimate(self.loss, random, same=same)
+        else:
+            self.labels_ = number_by_appearance(draws[0][0].labels)[1]
         self.n_clusters_ = int(self.labels_.max()) + 1
         every = [draw for chain in draws for draw in chain]
         best = max(every, key=lambda draw: draw.log_joint)
         self.prior_ = best.prior
         particles = [_particle(bound, rows, draw.labels, draw) for draw in averaged(every)]
         estimate = _particle(bound, rows, self.labels_, best)
-        self._store_mixtures(
-            bound.with_hyper(best.hyper), [_mixture(one) for one in (estimate, *particles)]
-        )
+        if mixtures is None:
+            mixtures = [_mixture(one) for one in (estimate, *particles)]
+        self._store_mixtures(bound.with_hyper(best.hyper), mixtures)
         particles = [particles[i % len(particles)] for i in range(TUNING.n_particles)]
         self._stream = Stream(
             self.model_, self._given_prior(), rows[:0], particles, len(rows), random

@@ -76,7 +76,7 @@ def test_no_more_clusters_than_the_prior_allows():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("inference", ["mcmc", "map"])
+@pytest.mark.parametrize("inference", ["mcmc", "map", "variational"])
 @pytest.mark.parametrize("kind", ["constant", "integers", "equal", "repeated", "collinear"])
 def test_values_that_repeat_break_nothing(kind, inference):
     random = np.random.default_rng(0)
@@ -94,5 +94,5 @@ def test_values_that_repeat_break_nothing(kind, inference):
 
 
 def test_an_unknown_inference_is_refused():
-    with pytest.raises(ValueError, match="inference must be 'mcmc' or 'map'; got 'vb'"):
+    with pytest.raises(ValueError, match="must be one of 'mcmc', 'map', 'variational'; got 'vb'"):
         DPMixture(inference="vb").fit(X)

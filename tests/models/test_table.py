@@ -108,6 +108,26 @@ def test_one_cluster_is_the_same_as_several(case):
     assert model.log_marginal(statistics[None]).shape == (1, 3)
 
 
+def test_statistics_of_rows_and_their_expected_log_densities(case):
+    """Weights of rows may be fractions: statistics, marginals and their slopes are smooth."""
+    model, rows = bound(case)
+    own = model.row_statistics(rows)
+    np.testing.assert_allclose(own, model.statistics(rows, np.arange(12), 12), atol=1e-12)
+    weights = np.random.default_rng(2).dirichlet([0.5] * 3, size=12)
+    statistics = weights.T @ own
+    expected = own @ model.expected_parameters(statistics).T
+    for row in range(12):
+        step = 1e-5 * own[row]
+        ends = model.log_marginal([statistics + step, statistics - step])
+        slope = (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(expected[row], slope, rtol=1e-4, atol=1e-5)
+    drawn = np.random.default_rng(3)
+    sets = [model.draw_parameters(statistics, drawn) for _ in range(2000)]
+    sampled = np.array([model.log_density(rows, parameters) for parameters in sets])
+    error = sampled.std(axis=0) / np.sqrt(len(sets))
+    assert (np.abs(sampled.mean(axis=0) - expected) <= 5.5 * error + 1e-9).all()
+
+
 @pytest.mark.parametrize("learned", [False, True], ids=["given", "learned"])
 def test_gradient_equals_finite_differences(case, learned):
     model, rows = bound(case, learned)

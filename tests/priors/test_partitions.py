@@ -47,6 +47,32 @@ def probabilities(prior, n_rows):
     return {one: np.exp(prior.log_prob(one)) for one in all_partitions(n_rows)}
 
 
+@every_restaurant
+def test_ordered_components_by_drawn_sticks(prior):
+    """Probabilities of sizes and posterior weights, as means over draws of the weights."""
+    sizes = np.array([2.0, 1.0, 0.5])[: int(min(3, prior.most_clusters()))]
+    random = np.random.default_rng(5)
+    drawn = np.array([prior.weights(len(sizes), random) for _ in range(4000)])
+    mass = np.prod(drawn**sizes, axis=1)
+    error = 5 * mass.std() / np.sqrt(len(mass)) + 1e-12
+    assert abs(np.exp(prior.log_prob_ordered(sizes)) - mass.mean()) < error
+    means = prior.expected_weights(sizes)
+    assert means.sum() == pytest.approx(1.0)
+    posterior = mass / mass.mean()
+    np.testing.assert_allclose(means[:-1], posterior @ drawn / len(mass), atol=0.03)
+    with np.errstate(divide="ignore"):
+        logs = np.where(posterior[:, None] > 0, np.log(drawn), 0.0)
+    expected = prior.expected_log_weights(sizes)
+    np.testing.assert_allclose(expected, posterior @ logs / len(mass), atol=0.4)
+    assert (expected <= np.log(means[:-1]) + 1e-12).all()
+    assert prior.log_prob_ordered(np.ones((2, 13))).shape == (2,)
+
+
+def test_no_more_ordered_components_than_the_prior_has():
+    assert FiniteDirichlet(1.0, 3).log_prob_ordered(np.ones(4)) == -np.inf
+    assert np.isfinite(FiniteDirichlet(1.0, 3).log_prob_ordered(np.ones(3)))
+
+
 def seat_plainly(alpha, discount, labels):
     """Return the probability of labels from the rule for each row, in the order of the rows."""
     sizes, product = [], 1.0
@@ -257,7 +283,7 @@ def test_sticks_are_the_shares_of_clusters_by_appearance(prior):
 def test_each_stick_is_a_beta_share_of_what_is_left(prior):
     random, discount = np.random.default_rng(1), prior._discount()
     sticks = np.array([prior.weights(3, random) for _ in range(2_000)])
-    for k in range(min(prior._most() - 1, 2)):
+    for k in range(min(prior.most_clusters() - 1, 2)):
         share = sticks[:, k] / (1 - sticks[:, :k].sum(axis=1))
         law = beta(1 - discount, prior.alpha + (k + 1) * discount)
         assert kstest(share, law.cdf).pvalue > 1e-3

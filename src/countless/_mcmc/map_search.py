@@ -26,8 +26,9 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -35,6 +36,7 @@ from scipy.optimize import minimize_scalar
 from countless._compat import OnPass, ignore_pass
 from countless._mcmc.gibbs import NOTHING, Partition, drop_empty_clusters, partition_of
 from countless._mcmc.partition_chain import log_joint
+from countless._mcmc.pieces import cut, principal_halves, standardize
 from countless._threads import one_library_thread
 from countless.kernels import map_search as kernels
 from countless.models import BoundModel
@@ -54,7 +56,6 @@ class Limits:
     coarse_trials: int = 3  # the best of those, which are then improved by sweeps
     full_sweeps: int = 10  # sweeps over all rows in one round
     rounds: int = 50
-    power_steps: int = 12  # steps of the power iteration for a principal axis
     new_slots: int = 8  # empty slots for new clusters in a sweep
     pairs_at_once: int = 64  # whose marginal likelihoods are computed in one loop
     farthest: float = 30.0  # bound of a parameter of the prior on the real line
@@ -62,6 +63,9 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+Prior = TypeVar("Prior", bound=PartitionPrior)
 
 
 class MapResult(NamedTuple):
@@ -160,10 +164,10 @@ class _Search:
         self.model, self.given_prior, self.rows = model, prior, rows
         self.converged = False
         self._fits_hyper = fit_hyper and bool(model.hyper.free.any())
-        self._scaled = _standardize(rows)
+        self._scaled = standardize(rows)
         self._no_tables = np.empty((model.width, 0))
         self._failed: set[bytes] = set()  # sets of rows that no repartition has improved
-        self._set_prior(_optimal_parameters(prior, prior.draw_parameters(0), None))
+        self._set_prior(optimal_parameters(prior, prior.draw_parameters(0)))
         self.set_labels(np.zeros(len(rows), dtype=np.int32))
 
     @property
@@ -174,7 +178,7 @@ class _Search:
     def objective(self) -> float:
         """Return the log joint density, the prior's parameters transformed to the real line."""
         joint = log_joint(self.model, self.given_prior, self.prior, self.partition)
-        return joint + _log_jacobians(self.given_prior, self.prior)
+        return joint + log_jacobians(self.given_prior, self.prior)
 
     def set_labels(self, labels: np.ndarray) -> None:
         """Set the partition."""
@@ -257,7 +261,10 @@ class _Search:
         """Move the parameters of prior and model to their optimum given the partition."""
         if self.given_prior.hyperpriors:
             sizes = self.partition.sizes
-            self._set_prior(_optimal_parameters(self.given_prior, self.prior, sizes))
+            found = optimal_parameters(
+                self.given_prior, self.prior, lambda prior: prior.log_prob(sizes=sizes)
+            )
+            self._set_prior(found)
         if self._fits_hyper:
             self.model = self.model.fit_hyper(self.partition.statistics)
         self._failed.clear()
@@ -368,30 +375,16 @@ class _Search:
         )
 
     def _pieces(self, rows: np.ndarray, scaled: np.ndarray, n_pieces: int) -> Partition:
-        """Split rows into pieces by repeated bisection, largest sum of squares first.
+        """Split rows into pieces by repeated bisection, each followed by sweeps."""
 
-        There are fewer pieces than ``n_pieces`` if rows are equal.
-        """
-        labels = np.zeros(len(rows), dtype=np.int32)
-        squares = [_squares(scaled)]
-        while len(squares) < n_pieces and max(squares) > 0.0:
-            piece = int(np.argmax(squares))
-            own = np.flatnonzero(labels == piece)
-            halves = self._bisect(rows[own], scaled[own])
-            squares[piece] = 0.0
-            if halves is not None:
-                labels[own[halves == 1]] = len(squares)
-                squares[piece] = _squares(scaled[own[halves == 0]])
-                squares.append(_squares(scaled[own[halves == 1]]))
-        return partition_of(self.model, rows, labels)
+        def halve(own: np.ndarray) -> np.ndarray | None:
+            side = principal_halves(scaled[own])
+            if side is None:
+                return None
+            halves = partition_of(self.model, rows[own], side)
+            return self._sweeps(rows[own], halves, LIMITS.bisecting_sweeps).labels == 1
 
-    def _bisect(self, rows: np.ndarray, scaled: np.ndarray) -> np.ndarray | None:
-        """Split rows at their mean on the principal axis, then by sweeps; None if all are equal."""
-        side = (_principal_scores(scaled - scaled.mean(axis=0)) > 0.0).astype(np.int32)
-        if not 0 < side.sum() < len(side):
-            return None
-        halves = partition_of(self.model, rows, side)
-        return self._sweeps(rows, halves, LIMITS.bisecting_sweeps).labels
+        return partition_of(self.model, rows, cut(scaled, n_pieces, halve))
 
 
 class _Merges(NamedTuple):
@@ -414,33 +407,7 @@ def _merged(partition: Partition, pairs: np.ndarray) -> Partition:
     return drop_empty_clusters(parent[labels], sizes, summed)
 
 
-def _standardize(rows: np.ndarray) -> np.ndarray:
-    """Return columns of mean 0 and variance 1, missing values as 0; for principal axes only."""
-    missing = np.isnan(rows)
-    count = np.maximum((~missing).sum(axis=0), 1)
-    values = np.where(missing, 0.0, rows).astype(np.float64)
-    values -= values.sum(axis=0) / count
-    values[missing] = 0.0
-    spread = np.sqrt((values**2).sum(axis=0) / count)
-    return values / np.where(spread > 0.0, spread, 1.0)
-
-
-def _squares(values: np.ndarray) -> float:
-    return float(((values - values.mean(axis=0)) ** 2).sum())
-
-
-def _principal_scores(centered: np.ndarray) -> np.ndarray:
-    """Return the scores of rows along their first principal axis, by power iteration."""
-    axis = centered[np.argmax((centered**2).sum(axis=1))]
-    for _ in range(LIMITS.power_steps):
-        length = np.sqrt(axis @ axis)
-        if not length > 0.0:
-            break
-        axis = centered.T @ (centered @ (axis / length))
-    return centered @ axis
-
-
-def _log_jacobians(given: PartitionPrior, current: PartitionPrior) -> float:
+def log_jacobians(given: PartitionPrior, current: PartitionPrior) -> float:
     """Return the log Jacobian of transforming the prior's free parameters to the real line."""
     return sum(
         hyperprior.constrain(hyperprior.unconstrain(getattr(current, name)))[1]
@@ -448,10 +415,13 @@ def _log_jacobians(given: PartitionPrior, current: PartitionPrior) -> float:
     )
 
 
-def _optimal_parameters(
-    given: PartitionPrior, current: PartitionPrior, sizes: np.ndarray | None
-) -> PartitionPrior:
-    """Return the prior with its free parameters optimised one by one, given cluster sizes."""
+def optimal_parameters(
+    given: Prior, current: Prior, log_prob: Callable[[Prior], float] | None = None
+) -> Prior:
+    """Return the prior with its free parameters optimised one by one.
+
+    ``log_prob`` is what a prior with numeric parameters says of the partition; None is nothing.
+    """
     for name, hyperprior in given.hyperpriors.items():
 
         def cost(
@@ -459,8 +429,8 @@ def _optimal_parameters(
         ) -> float:
             value, log_jacobian = hyperprior.constrain(place)
             density = hyperprior.log_density(value) + log_jacobian
-            if sizes is not None:
-                density += replace(current, **{name: value}).log_prob(sizes=sizes)
+            if log_prob is not None:
+                density += log_prob(replace(current, **{name: value}))
             return -density
 
         place = hyperprior.unconstrain(getattr(current, name))

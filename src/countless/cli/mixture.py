@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PROB = 0.95  # probability of the credible interval of the number of clusters
 
 # The same as in countless.dp_mixture.
-INFERENCES = ("mcmc", "map")
+INFERENCES = ("mcmc", "map", "variational")
 
 _OPTIONS = (
     click.option(
@@ -28,7 +28,8 @@ _OPTIONS = (
         type=click.Choice(INFERENCES),
         metavar="NAME",
         help="For dp-mixture: mcmc draws clusterings from the posterior (the default); map "
-        "searches the most probable one, fast, and does not say how sure it is.",
+        "searches the most probable one, fast, and does not say how sure it is; variational "
+        "approximates the posterior as fast.",
     ),
     click.option(
         "--sweeps",
@@ -66,7 +67,9 @@ def takes_raw_values(estimator: Any) -> bool:
 
 
 def posterior_of(estimator: Any) -> "Posterior | None":
-    """Return the posterior draws of a fitted estimator of one partition, or None.
+    """Return the posterior draws of a fitted estimator of one partition; None if it has no draws.
+
+    One partition, found without chains, says nothing of probabilities.
 
     Examples
     --------
@@ -77,7 +80,8 @@ def posterior_of(estimator: Any) -> "Posterior | None":
     from .._mcmc.posterior import Posterior
 
     found = getattr(estimator, "posterior_", None)
-    return found if isinstance(found, Posterior) else None
+    drawn = isinstance(found, Posterior) and found.n_clusters.size > 1
+    return found if drawn else None
 
 
 def posterior_record(posterior: "Posterior") -> dict[str, Any]:

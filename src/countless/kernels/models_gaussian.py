@@ -68,17 +68,21 @@ class WideGaussianClusters(GaussianClusters):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _size_term(clusters, n):
-    """Return the term of a log predictive density that depends only on the number of rows."""
+    """Return the term of a log predictive density that depends only on the number of rows.
+
+    Rows may be weighted: only integers are cached.
+    """
     place = int(n)
     known = clusters.size_terms
-    if place < known.shape[0] and not math.isnan(known[place]):
+    cached = place < known.shape[0] and n == place
+    if cached and not math.isnan(known[place]):
         return known[place]
     d = clusters.mean.shape[1]
     kappa = clusters.prior[0] + n
     half = 0.5 * (clusters.prior[1] + n + 1.0)
     term = math.lgamma(half) - math.lgamma(half - 0.5 * d)
     term += 0.5 * d * (math.log(kappa / (kappa + 1.0)) - _LOG_PI)
-    if place < known.shape[0]:
+    if cached:
         known[place] = term
     return term
 
@@ -111,7 +115,7 @@ def _set_terms(clusters, c):
     terms[_POWER, c] = 0.5 * (nu + 1.0)
     terms[_RATIO, c] = kappa / (kappa + 1.0)
     terms[_LOG_DET, c] = 2.0 * half_log_det
-    if n > 0.5:
+    if n >= 1.0:
         terms[_CONSTANT_WITHOUT, c] = _size_term(clusters, n - 1.0) - half_log_det
         terms[_POWER_WITHOUT, c] = 0.5 * (nu - 1.0)
         terms[_RATIO_WITHOUT, c] = kappa / (kappa - 1.0)
@@ -373,10 +377,11 @@ def _log_predictive_wide_row(clusters, n_clusters, rows, i, own, out):
 def _log_marginal(clusters, c):
     n = clusters.statistics[c, 0]
     place, known = int(n), clusters.marginal_terms
-    term = known[place] if place < known.shape[0] else math.nan
+    cached = place < known.shape[0] and n == place
+    term = known[place] if cached else math.nan
     if math.isnan(term):
         term = count_term(clusters, n)
-        if place < known.shape[0]:
+        if cached:
             known[place] = term
     return term - 0.5 * (clusters.prior[1] + n) * clusters.terms[_LOG_DET, c]
 

@@ -195,6 +195,23 @@ class BoundCells(BoundModel):
             add_slopes(slopes, first + block.places, out)
         return out
 
+    def row_statistics(self, rows: np.ndarray) -> np.ndarray:
+        """Return the statistics of each row, (n_rows, width)."""
+        out = np.zeros((len(rows), self.width))
+        for block, (places, _) in zip(self.blocks, self._places, strict=True):
+            found = block.family.row_statistics(rows[:, block.columns].astype(np.float64))
+            out[:, places[:, : found.shape[-1]]] = found
+        return out
+
+    def expected_parameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the expected natural parameters of clusters, (..., width)."""
+        statistics = np.asarray(statistics, dtype=np.float64)
+        out = np.zeros(statistics.shape)
+        for block, (places, _) in zip(self.blocks, self._places, strict=True):
+            found = block.family.expected_parameters(statistics[..., places], self.prior[places])
+            out[..., places[:, : found.shape[-1]]] = found
+        return out
+
     def draw_parameters(self, statistics: np.ndarray, rng: np.random.Generator) -> Parameters:
         """Draw the parameters of each cluster; each array is (n_clusters, n_columns, ...)."""
         statistics = np.atleast_2d(statistics)

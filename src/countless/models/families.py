@@ -32,6 +32,12 @@ def _normal_log_density(values, parameters):
     return -0.5 * ((values - parameters["mean"]) ** 2 / variance + np.log(variance) + _LOG_2PI)
 
 
+def _normal_parameters(strength, mean, precision, log_precision):
+    """Return expected natural parameters from expectations of the precision and its logarithm."""
+    constant = log_precision - _LOG_2PI - 1.0 / strength - precision * mean**2
+    return np.stack([0.5 * constant, precision * mean, -0.5 * precision], axis=-1)
+
+
 class Number:
     """Normal with unknown mean and variance: normal-inverse-gamma prior."""
 
@@ -63,6 +69,16 @@ class Number:
             ],
             axis=-1,
         )
+
+    def row_statistics(self, values):
+        seen = ~np.isnan(values)
+        values = np.where(seen, values, 0.0)
+        return np.stack([seen, values, values**2], axis=-1)
+
+    def expected_parameters(self, s, prior):
+        strength, mean, squares = _posterior_mean(s, prior)
+        shape, scale = prior[..., 2] + 0.5 * s[..., 0], prior[..., 3] + 0.5 * squares
+        return _normal_parameters(strength, mean, shape / scale, digamma(shape) - np.log(scale))
 
     def draw_parameters(self, s, prior, rng) -> Parameters:
         strength, mean, squares = _posterior_mean(s, prior)
@@ -112,6 +128,11 @@ class Fixed(Number):
         ]
         return np.stack(slopes, axis=-1)
 
+    def expected_parameters(self, s, prior):
+        strength, mean, _ = _posterior_mean(s, prior)
+        precision = np.broadcast_to(1.0 / prior[..., 2], mean.shape)
+        return _normal_parameters(strength, mean, precision, np.log(precision))
+
     def draw_parameters(self, s, prior, rng) -> Parameters:
         strength, mean, _ = _posterior_mean(s, prior)
         variance = np.broadcast_to(prior[..., 2], mean.shape)
@@ -141,6 +162,16 @@ class Category:
         shared = digamma(prior[..., :1]) - digamma(prior[..., :1] + s[..., :1])
         own = digamma(prior[..., 1:] + s[..., 1:]) - digamma(prior[..., 1:])
         return prior[..., 1:] * (shared + own)
+
+    def row_statistics(self, values):
+        seen = ~np.isnan(values)
+        levels = np.arange(len(self.hyper_names))
+        return np.concatenate([seen[..., None], values[..., None] == levels], axis=-1).astype(float)
+
+    def expected_parameters(self, s, prior):
+        found = digamma(prior + s)
+        found[..., 0] *= -1.0
+        return found
 
     def draw_parameters(self, s, prior, rng) -> Parameters:
         return {"probability": draw_dirichlet(prior[..., 1:] + s[..., 1:], rng)}
@@ -176,6 +207,17 @@ class Count:
         by_shape = digamma(shape) - digamma(prior[..., 0]) + np.log(prior[..., 1] / rate)
         by_rate = prior[..., 0] - prior[..., 1] * shape / rate
         return np.stack([prior[..., 0] * by_shape, by_rate], axis=-1)
+
+    def row_statistics(self, values):
+        seen = ~np.isnan(values)
+        values = np.where(seen, values, 0.0)
+        return np.stack([seen, values, gammaln(values + 1.0)], axis=-1)
+
+    def expected_parameters(self, s, prior):
+        shape, rate = prior[..., 0] + s[..., 1], prior[..., 1] + s[..., 0]
+        return np.stack(
+            [-shape / rate, digamma(shape) - np.log(rate), np.full_like(shape, -1.0)], axis=-1
+        )
 
     def draw_parameters(self, s, prior, rng) -> Parameters:
         shape, rate = prior[..., 0] + s[..., 1], prior[..., 1] + s[..., 0]

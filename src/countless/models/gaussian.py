@@ -230,6 +230,31 @@ class BoundGaussian(BoundModel):
         out[..., d + 2 :] = 0.5 * (self.freedom - freedom[..., None] * share)
         return out
 
+    def row_statistics(self, rows: np.ndarray) -> np.ndarray:
+        """Return the statistics of each row, (n_rows, width)."""
+        values = rows.astype(np.float64)
+        first, second = np.tril_indices(self.n_features)
+        return np.hstack([np.ones((len(rows), 1)), values, values[:, first] * values[:, second]])
+
+    def expected_parameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the expected natural parameters of clusters, (n_clusters, width)."""
+        d = self.n_features
+        clusters = self.clusters(len(statistics), statistics)  # factors robust to rounding
+        strength, freedom = self.strength + statistics[:, 0], self.freedom + statistics[:, 0]
+        upper = np.triu(clusters.factor)
+        roots = np.linalg.inv(upper) * np.sqrt(freedom)[:, None, None]
+        pull = np.einsum("cij,ci->cj", roots, clusters.mean)
+        precision = roots @ np.swapaxes(roots, -1, -2)
+        pivots = np.log(np.diagonal(upper, axis1=1, axis2=2)).sum(axis=1)
+        log_dets = digamma(0.5 * (freedom[:, None] - np.arange(d))).sum(axis=1) - 2.0 * pivots
+        out = np.empty(statistics.shape)
+        out[:, 0] = 0.5 * (log_dets - d * (math.log(math.pi) + 1.0 / strength))
+        out[:, 0] -= 0.5 * (pull**2).sum(axis=1)
+        out[:, 1 : 1 + d] = np.einsum("cij,cj->ci", roots, pull)
+        first, second = np.tril_indices(d)  # each entry off the diagonal stands for two
+        out[:, 1 + d :] = np.where(first == second, -0.5, -1.0) * precision[:, first, second]
+        return out
+
     def _moved_hyper(
         self, statistics: np.ndarray, rng: np.random.Generator, places: np.ndarray
     ) -> np.ndarray:

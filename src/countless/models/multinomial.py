@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import digamma, gammaln, xlogy
 
 from countless.kernels.models_multinomial import MultinomialClusters
 from countless.models.checks import columns_of, integers, per_column, refuse
@@ -84,6 +84,19 @@ class BoundMultinomial(BoundModel):
         out = np.zeros((*statistics.shape[:-1], len(self.hyper.value)))
         add_slopes(slopes, self.index, out)
         return out
+
+    def row_statistics(self, rows: np.ndarray) -> np.ndarray:
+        """Return the statistics of each row, (n_rows, width)."""
+        total = rows.sum(axis=1)
+        coefficients = gammaln(total + 1.0) - gammaln(rows + 1.0).sum(axis=1)
+        return np.column_stack([total, coefficients, rows])
+
+    def expected_parameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the expected natural parameters of clusters, (..., width)."""
+        found = digamma(self.prior + np.asarray(statistics, dtype=np.float64))
+        found[..., 0] *= -1.0
+        found[..., 1] = 1.0  # of the multinomial coefficients, which have no parameter
+        return found
 
     def draw_parameters(
         self, statistics: np.ndarray, rng: np.random.Generator

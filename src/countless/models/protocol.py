@@ -195,6 +195,18 @@ class BoundModel(ClusterModel):
         """Return the gradient of each log marginal by the hyperparameters, (..., n_hyper)."""
 
     @abstractmethod
+    def row_statistics(self, rows: np.ndarray) -> np.ndarray:
+        """Return the statistics of each row, (n_rows, width); those of clusters are their sums."""
+
+    @abstractmethod
+    def expected_parameters(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the posterior expectation of each cluster's natural parameters, (..., width).
+
+        It is the gradient of the log marginal by the statistics. Its product with the statistics of
+        a row is the expected log density of that row.
+        """
+
+    @abstractmethod
     def draw_parameters(
         self, statistics: np.ndarray, rng: np.random.Generator
     ) -> dict[str, np.ndarray]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import betaln, digamma, gammaln
 
 from countless.kernels.partitions import count_seated, seat_rows
 from countless.priors.base import PartitionPrior, Tables, check_count, check_sizes
@@ -48,6 +48,12 @@ def _size_tables(discount: float, n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.append(0.0, _log_size(sizes, discount)), np.append(-np.inf, join)
 
 
+def _sums_after(sizes: np.ndarray) -> np.ndarray:
+    """Return the sum of the sizes after each, which cancellation cannot make negative."""
+    sums = np.cumsum(sizes[..., ::-1], axis=-1)[..., ::-1]
+    return np.concatenate([sums[..., 1:], np.zeros((*sizes.shape[:-1], 1))], axis=-1)
+
+
 class Restaurant(PartitionPrior):
     """The Chinese restaurant process with a concentration and a discount."""
 
@@ -58,7 +64,7 @@ class Restaurant(PartitionPrior):
     def _discount(self) -> float:
         """Return the discount: subtracted from the weight of each cluster, added to a new one's."""
 
-    def _most(self) -> float:
+    def most_clusters(self) -> float:
         """Return the largest number of clusters."""
         return np.inf
 
@@ -86,7 +92,7 @@ class Restaurant(PartitionPrior):
         positive.
         """
         alpha, discount = self._known()
-        weight = np.where(n_clusters < self._most(), alpha + discount * n_clusters, 0.0)
+        weight = np.where(n_clusters < self.most_clusters(), alpha + discount * n_clusters, 0.0)
         weight = np.where((n_clusters == 0) & (alpha <= 0), 1.0, weight)
         with np.errstate(divide="ignore"):
             return np.log(weight)
@@ -143,8 +149,54 @@ class Restaurant(PartitionPrior):
         random = as_generator(random_state)
         drawn = self.draw_parameters(random)
         alpha, discount = drawn._known()
-        seat_rows(alpha, discount, min(drawn._most(), len(labels)), random, labels)
+        seat_rows(alpha, discount, min(drawn.most_clusters(), len(labels)), random, labels)
         return labels
+
+    def log_prob_ordered(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the log probability that rows are in the first components, by stick breaking.
+
+        Here components have an order and may share rows: sizes are sums of their weights.
+
+        Parameters
+        ----------
+        sizes : ndarray of shape (..., n_components)
+            The size of each component, 0 or more.
+
+        Returns
+        -------
+        ndarray of shape (...,)
+            Minus infinity if there are more components than the prior allows.
+        """
+        if sizes.shape[-1] > self.most_clusters():
+            return np.full(sizes.shape[:-1], -np.inf)
+        piece, rest = self._sticks(sizes.shape[-1])
+        after = _sums_after(sizes)
+        broken = rest > 0  # the last of finitely many takes all that is left
+        found = betaln(piece + sizes, rest + after)[..., broken] - betaln(piece, rest[broken])
+        return found.sum(axis=-1)
+
+    def expected_log_weights(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the posterior expectation of each component's log weight, by stick breaking."""
+        first, others = self._sticks(len(sizes))
+        piece, rest = first + sizes, others + _sums_after(sizes)
+        with np.errstate(divide="ignore"):
+            left = np.where(rest > 0, digamma(rest) - digamma(piece + rest), 0.0)
+        taken = digamma(piece) - digamma(piece + rest)
+        return taken + np.concatenate([[0.0], np.cumsum(left[:-1])])
+
+    def expected_weights(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the posterior mean of each component's weight, and of all others together."""
+        piece, rest = self._sticks(len(sizes))
+        share = (piece + sizes) / (piece + sizes + rest + _sums_after(sizes))
+        left = np.concatenate([[1.0], np.cumprod(1.0 - share)])
+        return np.append(share, 1.0) * left
+
+    def _sticks(self, n: int) -> tuple[float, np.ndarray]:
+        """Return the parameters of the beta shares of the first components."""
+        alpha, discount = self._known()
+        number = np.arange(1, n + 1)
+        rest = np.where(number < self.most_clusters(), alpha + discount * number, 0.0)
+        return 1.0 - discount, rest
 
     def weights(self, n: int, random_state: Any = None) -> np.ndarray:
         """Draw the first n mixture weights by stick breaking.
@@ -164,14 +216,11 @@ class Restaurant(PartitionPrior):
         n = check_count("n", n)
         random = as_generator(random_state)
         drawn = self.draw_parameters(random)
-        alpha, discount = drawn._known()
         weights = np.zeros(n)
-        broken = int(min(n, drawn._most()))
-        left = np.maximum(alpha + discount * np.arange(1, broken + 1), 0.0)
+        broken = int(min(n, drawn.most_clusters()))
+        first, left = drawn._sticks(broken)
         # A beta draw as a ratio of two gamma draws, which allows a parameter of 0 for the rest.
-        piece, rest = random.gamma(1 - discount, size=broken), random.gamma(left)
-        if broken == drawn._most():
-            rest[-1] = 0.0
+        piece, rest = random.gamma(first, size=broken), random.gamma(left)
         share = piece / (piece + rest)
         weights[:broken] = share * np.concatenate([[1.0], np.cumprod(1 - share[:-1])])
         return weights
@@ -314,5 +363,5 @@ class FiniteDirichlet(Restaurant):
     def _discount(self) -> float:
         return -float(self.alpha) / self.n_components  # type: ignore[arg-type]
 
-    def _most(self) -> float:
+    def most_clusters(self) -> float:
         return self.n_components
