@@ -1,6 +1,6 @@
-"""The clustering methods of scikit-learn that countless is compared with.
+"""The clustering methods that countless is compared with: scikit-learn's, and k-medoids.
 
-Nothing is wrapped: a method makes the scikit-learn estimator, from the parameters listed here.
+Nothing is wrapped: a method makes the estimator from the parameters listed here.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,14 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
                 "k centers, each row with the nearest; you choose k",
                 "n_clusters",
                 {"n_clusters": _K, "n_init": 10},
+            ),
+            Method(
+                "k-medoids",
+                Estimator("KMedoids", "countless.k_medoids"),
+                "k rows as centers, each row with the nearest; you choose k",
+                "n_clusters",
+                {"n_clusters": _K},
+                pairs={"metric": "precomputed"},
             ),
             Method(
                 "bisecting-k-means",

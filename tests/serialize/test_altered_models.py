@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 import countless
 from countless._auto.merged import MergedMixture
 from countless._data.table import Numbers, Table, Unusable, Words
+from countless.k_medoids import KMedoids
 from countless.preprocess.prepare import CategoricalStep, NumericStep, Preparation
 from countless.serialize import SERIALIZERS
 from countless.serialize.model_file import load_model, model_bytes
@@ -81,6 +82,7 @@ MODELS = [
     ),
     ("CrossCat", lambda: countless.CrossCat(**SHORT).fit(MIXED), MIXED),
     ("DPBiclustering", lambda: countless.DPBiclustering(**SHORT).fit(COUNTS), COUNTS),
+    ("KMedoids", lambda: KMedoids(2).fit(X), X),
     ("KMeans", lambda: KMeans(2, n_init=1, random_state=0).fit(X), X),
     *(
         (

@@ -14,6 +14,7 @@ from sklearn.mixture import GaussianMixture
 from countless._errors import InputError, ModelFileError
 from countless.divisive import DivisiveClustering, LinkageClustering
 from countless.dp_means import DPMeans
+from countless.k_medoids import KMedoids
 from countless.kernel_dp_means import KernelDPMeans
 from countless.kernel_hdp_means import KernelHDPMeans
 from countless.preprocess.prepare import NumericStep, Preparation
@@ -42,6 +43,7 @@ SAVABLE = [
     DivisiveClustering("bisecting", n_clusters=4),
     LinkageClustering("complete", metric="cityblock", n_clusters=5),
     KMeans(3, n_init=2, random_state=0),
+    KMedoids(3),
     *MIXTURES,
 ]
 

@@ -135,9 +135,8 @@ def swap(problem: Problem, exemplars: np.ndarray) -> np.ndarray:
     is_open = np.zeros(problem.n, dtype=bool)
     is_open[exemplars] = True
     preference = edges.value[edges.own].astype(np.float64)
-    swap_exemplars(
-        edges.value, preference, problem.between[0], problem.rounding, SEARCH.sweeps, is_open
-    )
+    lowest, _ = problem.between
+    swap_exemplars(edges.value, preference, lowest, problem.rounding, SEARCH.sweeps, False, is_open)
     return nearest_exemplars(problem, np.flatnonzero(is_open))
 
 

@@ -232,7 +232,7 @@ class _Search:
                     self._split(own[: 1 + with_partner])
 
     def _split(self, own: np.ndarray) -> bool:
-        """Divide the responsibilities of some components anew, if that raises the bound."""
+        """Divide the responsibilities of some components again, if that raises the bound."""
         shares, statistics, sizes = self.components
         others = np.delete(sizes, own)
         least = self.bound(Components(shares[:, own], statistics[own], sizes[own]), others)

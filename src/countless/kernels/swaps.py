@@ -52,6 +52,7 @@ def swap_exemplars(
     lowest,  # IN, lower bound of the similarities
     least,  # IN, smaller gains are rounding errors
     max_passes,  # IN, maximum number of passes over all candidates
+    is_fixed,  # IN, whether exemplars are only swapped, so that their number stays
     is_open,  # OUT (n,)
 ):
     """Add, remove and swap exemplars, each at once where it gains; return the number of changes."""
@@ -86,9 +87,9 @@ def swap_exemplars(
                     above = max(column[row] - best[row], 0.0)
                     gain += above
                     change[slot[row]] += column[row] - above - second[row]
-        closed, most = -1, gain if opens else -np.inf
+        closed, most = -1, gain if opens and not is_fixed else -np.inf
         # The last exemplar can be swapped but not removed.
-        for k in range(n_open if opens or n_open > 1 else 0):
+        for k in range(n_open if opens or (n_open > 1 and not is_fixed) else 0):
             if gain + change[k] > most:
                 closed, most = k, gain + change[k]
         if most > least:

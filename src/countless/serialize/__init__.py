@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .baselines import SCIKIT_LEARN
+from .baselines import OF_BASELINES
 from .bayes import BAYES
 from .edited import EDITED
 from .hard import HARD
@@ -16,7 +16,7 @@ from .serializer import Serializer
 from .tables import TABLES
 
 SERIALIZERS = {
-    each.estimator.class_name: each for each in (*HARD, *BAYES, *TABLES, *EDITED, *SCIKIT_LEARN)
+    each.estimator.class_name: each for each in (*HARD, *BAYES, *TABLES, *EDITED, *OF_BASELINES)
 }
 
 

@@ -1,4 +1,4 @@
-"""Serializers of scikit-learn's estimators."""
+"""Serializers of baselines: scikit-learn's estimators, and k-medoids."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from .serializer import (
     check_coordinates,
     first_and_last,
     restore_attributes,
+    restore_centers,
     sizes_of,
 )
 
@@ -58,7 +59,15 @@ def _restore_mixture(estimator: Any, state: State) -> None:
     estimator.n_features_in_ = state["means_"].shape[1]
 
 
-SCIKIT_LEARN = (
+OF_BASELINES = (
+    Serializer(
+        BASELINES["k-medoids"].estimator,
+        {"cluster_centers_": "f"},
+        {"inertia_": float, "n_iter_": int},
+        _check_k_means,
+        restore_centers,
+        first_and_last("cluster_centers_"),
+    ),
     Serializer(
         BASELINES["k-means"].estimator,
         {"cluster_centers_": "f"},
