@@ -25,6 +25,7 @@ clusters, its confidence, and the features that distinguish each cluster. It wri
   views and biclusters, nor out of core,
 - `labels.csv`: a line for each row of the table, in its order, for programs: the same from all
   methods, streams and `predict`; a row dropped for missing values has an empty label,
+  (with `--layers` both have a column for each layer, `layer_1`, `layer_2`, ..., coarse to fine),
 - `clusters.csv`: a line for each cluster, the largest first: its size, typical row, and the mean of
   each column, or for a category the share of rows that have it,
 - `README.txt`: what each file is,

@@ -27,7 +27,8 @@ class Estimator(NamedTuple):
     module: str
     takes: str = "rows"  # prepared rows; or "edges" of a graph; or "table", columns as they are
     gives: str = "clusters"  # of rows; or of "nodes"; "blocks" of rows and columns; "views"
-    supports: tuple[str, ...] = ()  # of the command's options for large or endless tables
+    # Of the command's options for large or endless tables, and for layers.
+    supports: tuple[str, ...] = ()
     is_saved: bool = True  # whether `countless.serialize` has a serializer of this class
     quick: Mapping[str, Any] = _NOTHING  # parameters with which a fit of a small table is fast
 
@@ -75,7 +76,7 @@ class Method(NamedTuple):
 
 _CHAIN = {"n_chains": 1, "n_sweeps": 6}
 
-_DIVISIVE = Estimator("DivisiveClustering", "countless.divisive")
+_DIVISIVE = Estimator("DivisiveClustering", "countless.divisive", supports=("layers",))
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -83,7 +84,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         for method in (
             Method(
                 "affinity",
-                Estimator("AffinityPropagation", "countless.affinity_propagation"),
+                Estimator(
+                    "AffinityPropagation", "countless.affinity_propagation", supports=("layers",)
+                ),
                 "as many exemplars among the rows as messages between them settle on",
                 "preference",
                 {"preference": "auto"},
@@ -93,7 +96,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             Method(
                 "auto",
                 # What is saved is the estimator that it chose.
-                Estimator("AutoClustering", "countless.auto", is_saved=False),
+                Estimator("AutoClustering", "countless.auto", supports=("layers",), is_saved=False),
                 "the default: round, elliptical or connected clusters, whichever the data supports",
                 "candidates",
                 picture="candidates",
@@ -151,7 +154,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
                 Estimator(
                     "DPMeans",
                     "countless.dp_means",
-                    supports=("out-of-core", "dask", "stream", "checkpoint", "optimality-gap"),
+                    supports=(
+                        *("out-of-core", "dask", "stream", "checkpoint"),
+                        *("optimality-gap", "layers"),
+                    ),
                 ),
                 "round clusters: as many centers as the data supports, each at the penalty's cost",
                 "penalty",
@@ -193,7 +199,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ),
             Method(
                 "kernel-dp-means",
-                Estimator("KernelDPMeans", "countless.kernel_dp_means"),
+                Estimator("KernelDPMeans", "countless.kernel_dp_means", supports=("layers",)),
                 "dp-means in the feature space of a kernel; memory grows with the square of the "
                 "rows",
                 "penalty",
@@ -211,7 +217,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ),
             Method(
                 "linkage",
-                Estimator("LinkageClustering", "countless.divisive"),
+                Estimator("LinkageClustering", "countless.divisive", supports=("layers",)),
                 "a tree from the bottom: average linkage or another of SciPy's; cut at a wide gap",
                 "method",
                 pairs={"metric": "precomputed"},
@@ -226,7 +232,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ),
             Method(
                 "spectral-dp-means",
-                Estimator("SpectralDPMeans", "countless.spectral_dp_means"),
+                Estimator("SpectralDPMeans", "countless.spectral_dp_means", supports=("layers",)),
                 "connected shapes, by the eigenvectors of a graph of nearest neighbors",
                 "penalty",
                 pairs={"kernel": "precomputed"},

@@ -47,6 +47,7 @@ from countless._exemplar.weights import check_prior, weights_of
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_flags, is_auto
+from countless._path.layers import LayeredMixin
 from countless._threads import Each, open_threads, steps
 from countless.kernels.edges import Edges
 
@@ -55,7 +56,7 @@ SOLVERS = ("max-product", "icm")
 STARTS = ("one", "singletons")
 
 
-class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class AffinityPropagation(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Clusters around exemplars, without choosing their number, with a prior over sizes.
 
     Maximizes the sum of the similarities of all rows to the exemplars of their clusters, with the
@@ -209,7 +210,7 @@ class AffinityPropagation(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # of a previous fit
+        self._forget_path()
         X = self._check_rows(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with report_passes(self, X) as on_pass, open_threads(self.n_jobs) as each:

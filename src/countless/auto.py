@@ -31,6 +31,7 @@ from countless._auto.tables import MixedTable, is_graph, mixed_table
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
 from countless._numbers import validate_numbers
 from countless._parameters import is_number
+from countless._path.layers import LayeredMixin, Layers
 from countless._show import Records
 from countless._threads import count_threads
 from countless.dp_means import DPMeans
@@ -63,7 +64,7 @@ class Outcome(NamedTuple):
     places: np.ndarray  # indices of those rows
 
 
-class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Cluster data of any shape, without choosing a method or the number of clusters.
 
     Fits round, elliptical and connected clusters, and returns the best supported ones, or one
@@ -109,6 +110,8 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         The reason for the choice, in a sentence.
     path_ : PenaltyPath or SpectrumPath
         The path of ``best_estimator_``, if it has one.
+    layers_, layer_tree_, layer_moves_ : ndarray, LayerTree, list of ndarray
+        As in `DPMeans`, if ``best_estimator_`` has a path of all rows.
     n_iter_, converged_ : int, bool
         Those of ``best_estimator_``.
     n_features_in_ : int
@@ -202,6 +205,12 @@ class AutoClustering(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     @property
     def path_(self):
         return self.best_estimator_.path_
+
+    def _layers(self) -> Layers:
+        check_is_fitted(self, "best_estimator_")
+        if len(getattr(self.best_estimator_, "labels_", self.labels_)) != len(self.labels_):
+            raise AttributeError("the chosen clusters were found on a sample: it alone has layers")
+        return super()._layers()
 
     def _check_parameters(self) -> None:
         count_threads(self.n_jobs)

@@ -44,6 +44,7 @@ from countless._parameters import (
     is_auto,
     is_number,
 )
+from countless._path.layers import LayeredMixin
 from countless._path.micro import assign_to
 from countless._search.algorithm1 import Clustering
 from countless._search.background import (
@@ -80,6 +81,7 @@ def transform_block(block: Block, state, message) -> np.ndarray:
 
 
 class DPMeans(
+    LayeredMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -163,6 +165,10 @@ class DPMeans(
     path_ : PenaltyPath
         The path from which ``penalty='auto'`` chose; its ``confidence`` is the probability that the
         number of clusters is right.
+    layers_, layer_tree_, layer_moves_ : ndarray, LayerTree, list of ndarray
+        Nested clusterings at the plateaus of ``path_`` that stand out, as `Path.layers` returns
+        them; ``labels_`` is one of them, but for the rows that ``layer_moves_`` lists. A model from
+        a file has ``layer_tree_``.
     objective_ : float
         The cost of all rows at their centers plus the penalty for each cluster; that of a row of
         the background is the price.
@@ -248,8 +254,8 @@ class DPMeans(
         self
         """
         self._check_parameters()
-        for name in ("path_", "outlier_score_"):  # another fit's
-            self.__dict__.pop(name, None)
+        self._forget_path()
+        self.__dict__.pop("outlier_score_", None)  # another fit's
         random = check_random_state(self.random_state)
         with self._open(X, sample_weight, reset=True) as rows, report_passes(self, X) as on_pass:
             search = self._search(rows, random) | {"on_pass": on_pass}
@@ -347,6 +353,7 @@ class DPMeans(
             self._take_in(rows, first, random)
             self.labels_ = self._labels_of(rows)
         self.__dict__.pop("outlier_score_", None)  # another batch's
+        self._is_stream = True
         return self
 
     def _take_in(self, rows: Backend, first: bool, random) -> None:

@@ -37,6 +37,7 @@ from countless._graph.path import NULLS, NeckPath, graph_path, spread_labels
 from countless._labels import number_by_appearance
 from countless._numbers import validate_numbers
 from countless._parameters import check_counts, check_flags, check_tol, is_auto
+from countless._path.layers import LayeredMixin
 from countless.kernels.graph import kernel_pass
 
 # Up to this many links the local search runs until no move lowers the objective (tol = 0); above,
@@ -114,7 +115,7 @@ def graph_dp_means(
     return min(ends, key=lambda end: end.history[-1])
 
 
-class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class GraphDPMeans(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Cluster the nodes of a graph without choosing the number of clusters.
 
     Minimises the normalised or the ratio cut plus a penalty for each cluster. One cluster has no
@@ -247,7 +248,7 @@ class GraphDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
+        self._forget_path()
         X = validate_numbers(self, as_matrix(X, self.symmetrize), accept_sparse="csr")
         links = check_links(X, self.symmetrize)
         weight = check_node_weight(node_weight, links.shape[0], self.cut)

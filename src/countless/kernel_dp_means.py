@@ -14,6 +14,7 @@ from countless._data.validate import check_weight
 from countless._kernel_estimator import KernelEstimator
 from countless._parameters import check_counts
 from countless._path.kernel import around, kernel_farthest_first, kernel_penalty_path
+from countless._path.layers import LayeredMixin
 from countless._search.kernel.clusters import KernelClustering, KernelTable, Prices
 from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
@@ -63,7 +64,7 @@ def kernel_dp_means(
     return KernelClustering(clusters, history, len(history), not changed)
 
 
-class KernelDPMeans(KernelEstimator):
+class KernelDPMeans(LayeredMixin, KernelEstimator):
     """DP-means in the feature space of a kernel, without choosing the number of clusters.
 
     Parameters
@@ -199,7 +200,7 @@ class KernelDPMeans(KernelEstimator):
         """
         self._check_shared("penalty")
         check_counts(self, "n_init")
-        self.__dict__.pop("path_", None)  # another fit's
+        self._forget_path()
         X = self._check_rows(X, reset=True)
         weight = check_weight(sample_weight, X.shape[0])
         kernel = self._make_kernel(X, weight)

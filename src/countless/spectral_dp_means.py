@@ -27,6 +27,7 @@ from countless._data.open import without_repeats
 from countless._labels import number_by_appearance
 from countless._numbers import check_entries_span, check_span, validate_numbers
 from countless._parameters import check_counts, check_penalties
+from countless._path.layers import LayeredMixin
 from countless._path.penalty import PenaltyPath, penalty_path
 from countless._spectral.affinity import NEIGHBORS, Affinity
 from countless._spectral.eigen import LeadingPairs
@@ -110,7 +111,7 @@ def _with_signs(vectors: np.ndarray) -> np.ndarray:
     return vectors * signs
 
 
-class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class SpectralDPMeans(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Spectral clustering without choosing the number of clusters.
 
     Takes all eigenvectors of a kernel or of a graph's Laplacian whose eigenvalues are above a
@@ -256,7 +257,7 @@ class SpectralDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # another fit's
+        self._forget_path()
         X = self._check_rows(X, reset=True)
         random = check_random_state(self.random_state)
         # One BLAS thread, so that results do not depend on the number of cores.

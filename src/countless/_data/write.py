@@ -32,7 +32,11 @@ def safe_cell(text: str) -> str:
 
 
 def labels_csv(
-    labels: np.ndarray, rows: np.ndarray, n_rows: int, ids: tuple[str, Iterable[str]] | None = None
+    labels: np.ndarray,
+    rows: np.ndarray,
+    n_rows: int,
+    ids: tuple[str, Iterable[str]] | None = None,
+    more: Mapping[str, np.ndarray] | None = None,
 ) -> bytes:
     """Return the labels as CSV: one line per row of the table, in its order.
 
@@ -46,6 +50,8 @@ def labels_csv(
         The number of rows of the table.
     ids : (name, texts), optional
         Names of the rows; by default row numbers from 1.
+    more : mapping from str to ndarray of shape (n_used,), optional
+        Further columns of labels.
 
     Returns
     -------
@@ -56,8 +62,13 @@ def labels_csv(
     >>> import numpy as np
     >>> labels_csv(np.array([0, 1]), np.array([0, 2]), 3)
     b'row,label\\n1,0\\n2,\\n3,1\\n'
+    >>> labels_csv(np.array([0, 1]), np.array([0, 1]), 2, more={"layer_1": np.array([0, 0])})
+    b'row,label,layer_1\\n1,0,0\\n2,1,0\\n'
     """
     name, names = ids or ("row", range(1, n_rows + 1))
+    if more:
+        columns = [_spread(own, rows, n_rows) for own in (labels, *more.values())]
+        return table_csv([name, "label", *more], [map(str, names), *columns])
     return labels_header(name) + label_lines(labels, rows, n_rows, names)
 
 
@@ -78,14 +89,20 @@ def label_lines(
     >>> label_lines(np.array([4]), range(1), 2, ["a", "b"])
     b'a,4\\nb,\\n'
     """
-    text = [str(label) for label in labels.tolist()]
-    if len(text) < n_rows:
-        sparse = np.full(n_rows, "", dtype=object)
-        sparse[np.asarray(rows)] = text
-        text = sparse.tolist()
+    text = _spread(labels, rows, n_rows)
     cells = names if isinstance(names, range) else map(_csv_cell, names)
     pairs = zip(cells, text, strict=True)
     return "".join([f"{cell},{label}\n" for cell, label in pairs]).encode()
+
+
+def _spread(labels: np.ndarray, rows: np.ndarray | range, n_rows: int) -> list[str]:
+    """Return the labels as texts for all rows, empty for those that have none."""
+    text = [str(label) for label in labels.tolist()]
+    if len(text) == n_rows:
+        return text
+    sparse = np.full(n_rows, "", dtype=object)
+    sparse[np.asarray(rows)] = text
+    return sparse.tolist()
 
 
 def table_csv(header: Iterable[str], columns: Iterable[Iterable[str]]) -> bytes:

@@ -103,6 +103,14 @@ class GraphPath(Path):
         one = Plateau(int(count[0]) + self._n_alone, end, 0.0, np.inf, np.inf, 0.0)
         return Records(sorted([one, *found], key=lambda plateau: -plateau.score))
 
+    def stands_out(self, plateau: Plateau) -> bool:
+        # Other graphs' plateaus come in flights: of numbers within a factor of two the best counts.
+        k, score = plateau.n_clusters, plateau.score
+        return super().stands_out(plateau) and not any(
+            k <= 2 * other.n_clusters and other.n_clusters <= 2 * k and other.score > score
+            for other in self.plateaus
+        )
+
     def _corner_at(self, penalty: float) -> Corner | None:
         """Return the optimal clustering at a penalty; None is one cluster of all nodes."""
         if penalty >= 0:
@@ -146,6 +154,13 @@ class NeckPath(GraphPath):
             k = int(count) + self._n_alone
             found.append(Plateau(k, start, stop, depth, null_width, score))
         return Records([found[-1], *sorted(found[:-1], key=lambda plateau: -plateau.score)])
+
+    def stands_out(self, plateau: Plateau) -> bool:
+        # Beyond a layer no neck is nearly as deep: the next depth is lower by the null depth.
+        next_depth = max(
+            (p.width for p in self.plateaus if p.n_clusters > plateau.n_clusters), default=0.0
+        )
+        return plateau.score > 0 and plateau.width - next_depth >= self.necks.null_depth
 
     @property
     def lead(self) -> float:

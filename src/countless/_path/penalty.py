@@ -120,6 +120,9 @@ class PenaltyPath(Path):
     """
 
     _calibration = Calibration(intercept=-1.12, slope=0.51)
+    # The least width of a plateau that is a layer: clusters twice as far apart as their parts, on
+    # the scale of squared distances.
+    _least_layer = float(np.log(4.0))
 
     def __init__(
         self,
@@ -168,6 +171,9 @@ class PenaltyPath(Path):
             # Items are numbered by first appearance, so the rows' clusters are, too.
             labels = number_by_appearance(level.labels)[1]
         return look_up(labels, self._labels)
+
+    def stands_out(self, plateau: Plateau) -> bool:
+        return super().stands_out(plateau) and plateau.width >= self._least_layer
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the midpoint, on a log scale, of the penalties that give this many clusters.

@@ -25,6 +25,7 @@ class TextLimits:
     number_characters: int = 9
     few_columns: int = 20  # with more, adjacent ones with equal entries share a line
     column_lines: int = 40
+    tree_lines: int = 40  # of the tree of layers
 
 
 TEXT = TextLimits()

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from countless._labels import number_by_appearance
 from countless._path.path import Calibration, Path, Plateau
 from countless._show import Records
 from countless._spectral.eigen import EIGEN_SEARCH
-from countless._spectral.embedding import first_unexplained, unexplained
+from countless._spectral.embedding import cluster_rows, first_unexplained, unexplained
 from countless._spectral.laplacian import Form, indicators
 from countless._spectral.necks import NECK_CALIBRATION, Necks
 
@@ -90,6 +91,7 @@ class SpectrumPath(Path):
         necks: Necks | None = None,
     ):
         self.necks = necks
+        self._vectors, self._root = vectors, root
         self._calibration = SPECTRUM_CALIBRATION if necks is None else NECK_CALIBRATION
         self.eigenvalues = eigenvalues
         self._gap = gap = _gaps(eigenvalues)
@@ -140,6 +142,25 @@ class SpectrumPath(Path):
     def n_clusters_at(self, penalty: float) -> int:
         """Return how many eigenvalues are above a penalty, and at least 1."""
         return max(1, int((self.eigenvalues > penalty).sum()))
+
+    def labels_at(self, penalty: float) -> np.ndarray:
+        """Return clusters of the leading eigenvectors by k-means, numbered by first appearance."""
+        return self._labels_of(self.n_clusters_at(penalty))
+
+    def _labels_of(self, k: int) -> np.ndarray:
+        if k == 1:
+            return np.zeros(len(self._root), dtype=np.int32)
+        rows = self._vectors[:, :k] / self._root[:, None]
+        return number_by_appearance(cluster_rows(rows, self._root**2, "k-means").labels)[1]
+
+    def stands_out(self, plateau: Plateau) -> bool:
+        # Coarser plateaus than the chosen one have been tested for their width only.
+        k = plateau.n_clusters
+        return (
+            super().stands_out(plateau)
+            and k <= min(self._vectors.shape[1], len(self._root) // SPECTRUM_TESTS.rows_a_cluster)
+            and unexplained(self._vectors[:, :k], self._root) <= SPECTRUM_TESTS.most_unexplained
+        )
 
     def penalty_for(self, n_clusters: int) -> float:
         """Return the midpoint of a plateau, on a log scale of ``1 - penalty``."""

@@ -23,6 +23,7 @@ from countless._numbers import (
     validate_numbers,
 )
 from countless._parameters import check_counts, is_number
+from countless._path.layers import LayeredMixin
 from countless._path.penalty import PenaltyPath
 from countless._tree.gap import compare_with_null
 from countless._tree.join import OF_MEANS, OF_NEAREST, join_by_means, join_by_rows, join_small
@@ -33,7 +34,7 @@ from countless.dissimilarity.pairs import METRICS, Measure
 SETTINGS = ("weights", "kinds", "dtype")
 
 
-class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
+class TreeEstimator(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
     """Base class of estimators that cut a tree: comparison of rows, and the cut."""
 
     method: str
@@ -65,7 +66,7 @@ class TreeEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator, ABC):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("path_", None)  # of a previous fit
+        self._forget_path()
         rows = self._check_rows(X, reset=True)
         pairs = self._pairs(rows, list(getattr(X, "columns", [])))
         if self.n_clusters is not None and self.n_clusters > pairs.n_rows:

@@ -86,6 +86,7 @@ class TreeCut(PenaltyPath):
     # the right k at the same lead: calibrated for average, complete, single, Ward's and DIANA's
     # trees together (benchmarks/path_evidence.py --trees).
     _calibration = Calibration(intercept=-1.86, slope=0.70)
+    _least_layer = float(np.log(2.0))  # heights are distances
 
     def __init__(self, linkage: np.ndarray, statistics: PlateauStatistics):
         tree = tree_of(linkage)

@@ -25,13 +25,14 @@ CONFLICTS = (
         ("compare", "group", "categorical", "missing impute"),
         "needs the whole table in memory",
     ),
-    Conflict(("stream", "out-of-core", "dask"), ("report", "edits", "texts")),
+    Conflict(("stream", "out-of-core", "dask"), ("report", "edits", "texts", "layers")),
+    Conflict(("layers",), ("penalty", "edits"), "has no path"),
     Conflict(("out-of-core", "dask"), ("metric",), "compares all pairs of rows"),
     Conflict(("stream", "out-of-core", "dask", "edits", "background"), ("optimality-gap",)),
 )
 REQUIRED = {"block-rows": "stream", "bootstrap": "report"}
 # Options that only the methods that say so support.
-SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask", "optimality-gap")
+SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask", "optimality-gap", "layers")
 # Options of prepared rows that methods with another input do not take, and what they take.
 NOT_TAKEN = {
     "rows": ((), ""),

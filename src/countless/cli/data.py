@@ -109,10 +109,10 @@ class PreparedTable(Protocol):
     def cells(self, rows: Sequence[int]) -> "Cells":
         """Return the original text of the table at some positions of the matrix."""
 
-    def labels_csv(self, labels: Any) -> Content:
-        """Return the labels file."""
+    def labels_csv(self, labels: Any, layers: Mapping[str, np.ndarray]) -> Content:
+        """Return the labels file, with a column for each layer."""
 
-    def with_clusters(self, labels: Any) -> dict[str, Content]:
+    def with_clusters(self, labels: Any, layers: Mapping[str, np.ndarray]) -> dict[str, Content]:
         """Return the user's table with the clusters, by its file name; empty if not possible."""
 
     def agreement(self, labels: Any) -> dict[str, Any] | None:
@@ -190,19 +190,21 @@ class MemoryTable(NamedTuple):
             naming,
         )
 
-    def labels_csv(self, labels: np.ndarray) -> Content:
-        """Return the labels file."""
+    def labels_csv(self, labels: np.ndarray, layers: Mapping[str, np.ndarray]) -> Content:
+        """Return the labels file, with a column for each layer."""
         name = self.roles.id
         ids = (name, self.table.words(name).words()) if name else None
-        return labels_csv(labels, self.rows, self.table.n_rows, ids)
+        return labels_csv(labels, self.rows, self.table.n_rows, ids, layers)
 
-    def with_clusters(self, labels: np.ndarray) -> dict[str, Content]:
+    def with_clusters(
+        self, labels: np.ndarray, layers: Mapping[str, np.ndarray]
+    ) -> dict[str, Content]:
         """Return the user's file with clusters and distances; empty for arrays and stdin."""
         if self.table.path is None or self.table.format not in TABLES:
             return {}
         distance = distances_to_means(self.matrix, labels, self.weight)
         columns = {}
-        for name, values in (("cluster", labels), ("distance", distance)):
+        for name, values in {"cluster": labels, **layers, "distance": distance}.items():
             columns[name] = np.full(self.table.n_rows, np.nan)
             columns[name][self.rows] = values
         columns["distance"] = np.array([float(f"{d:.6g}") for d in columns["distance"]])

@@ -42,8 +42,8 @@ BLOCK_ROWS = 10_000
     type=click.Choice(list(METHODS)),
     metavar="NAME",
     help="How to cluster; `countless methods` lists the names. By default auto, which tries "
-    "several; with --group hdp-means, and with --penalty, --clusters, --background, --set, "
-    "--weight, --optimality-gap, --checkpoint, --stream, --out-of-core or --dask dp-means.",
+    "several; with --group hdp-means, and with --penalty, --clusters, --background, --layers, "
+    "--set, --weight, --optimality-gap, --checkpoint, --stream, --out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
@@ -61,6 +61,12 @@ BLOCK_ROWS = 10_000
     metavar="SHARE|auto",
     help="Leave rows that are far from every cluster without one (label -1): at most this share of "
     "them, or as many as the data show.",
+)
+@click.option(
+    "--layers",
+    is_flag=True,
+    help="Print coarser and finer clusters that stand out, too, nested as a tree, and write a "
+    "column layer_1, layer_2, ... for each, coarse to fine.",
 )
 @click.option(
     "--metric",
@@ -201,6 +207,7 @@ def fit(data: str, **options: Any) -> None:
         options["bootstrap"] or 0,
         edits,
         options["texts"],
+        options["layers"],
     )
     FITS["stream" if options["stream"] else method.estimator.gives](
         screen, choices, estimator, request

@@ -28,7 +28,8 @@ FILES = {
     "clusters.csv": "a line for each cluster: its size, its typical row, the mean of each column "
     "(for words: the share of rows that have the word)",
     "columns.csv": "the cluster of each column",
-    "labels.csv": "the cluster of each row (of a graph: of each node), in the order of the input",
+    "labels.csv": "the cluster of each row (of a graph: of each node), in the order of the input "
+    "(with --layers, a column for each layer, too)",
     "model.zip": "the model, which labels new rows: countless predict model.zip NEW",
     "path.png": "the number of clusters against the penalty",
     "posterior.png": "the posterior of the mixture",

@@ -7,7 +7,7 @@ read and preprocessed by a task.
 
 import bisect
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -100,8 +100,8 @@ class StoredTable:
                     text[row] = {name: cell_text(table, place - at, name) for name in names}
         return Cells(text, self.rows, self.roles.id)
 
-    def labels_csv(self, labels: Any) -> Iterator[bytes]:
-        """Yield the labels file block by block."""
+    def labels_csv(self, labels: Any, layers: Mapping[str, np.ndarray]) -> Iterator[bytes]:
+        """Yield the labels file block by block; layers are refused out of core."""
         yield labels_header(self.roles.id or "row")
         left = _Pieces(self.pieces(labels))
         for at, names in self._row_names():
@@ -109,7 +109,7 @@ class StoredTable:
             here = np.asarray(self.rows[used.start : used.stop]) - at
             yield label_lines(left.take(len(used)), here, len(names), names)
 
-    def with_clusters(self, labels: Any) -> dict[str, Content]:
+    def with_clusters(self, labels: Any, layers: Mapping[str, np.ndarray]) -> dict[str, Content]:
         """Out of core the table is not copied."""
         return {}
 

@@ -26,7 +26,7 @@ from .._report.plain import (
     what_to_try,
 )
 from .._report.summary import ClusterSummary
-from .._report.text import candidates_view, clusters_view
+from .._report.text import TEXT, candidates_view, clusters_view
 from ..edited_clustering import apply_edits
 from ..preprocess.prepare import Preparation
 from ..serialize.model_file import can_save, model_bytes
@@ -58,6 +58,7 @@ class Request:
     n_bootstrap: int = 0
     edits: dict[str, Any] | None = None
     texts: Path | None = None
+    layers: bool = False
 
 
 def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
@@ -91,14 +92,17 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         result["optimality_gap"] = {**gap._asdict(), "gap": gap.gap}
     if texts is not None:
         _add_words(result, data, estimator, clusters, texts)
+    columns: dict[str, np.ndarray] = {}
+    if request.layers:
+        columns, result["layers"] = _layers(estimator, request.method)
     show_result(screen, clusters, cells, result, request.method)
 
     files: dict[str, Content] = {
-        "labels.csv": data.labels_csv(labels),
+        "labels.csv": data.labels_csv(labels, columns),
         "clusters.csv": clusters_csv(result["clusters"], clusters, cells, data.preparation),
     }
     try:
-        files |= data.with_clusters(labels)
+        files |= data.with_clusters(labels, columns)
     except InputError as error:
         screen.warn(f"no table with the clusters is written: {error}")
     if can_save(estimator):
@@ -142,6 +146,20 @@ def _fit_arguments(data: PreparedTable) -> dict[str, Any]:
     """Return the weights and the groups of the rows, where there are any."""
     known = {"sample_weight": data.weight, "groups": data.groups}
     return {name: values for name, values in known.items() if values is not None}
+
+
+def _layers(estimator: Any, method: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the columns of the layers, and their tree for the run record."""
+    try:
+        labels, tree = estimator.layers_, estimator.layer_tree_
+    except AttributeError as error:
+        raise InputError(f"--layers: {method} has no path here; try --method dp-means") from error
+    layers = [
+        {**layer._asdict(), "parents": parent.tolist(), "sizes": size.tolist()}
+        for layer, parent, size in zip(tree.layers, tree.parents, tree.sizes, strict=True)
+    ]
+    columns = {f"layer_{number}": own for number, own in enumerate(labels, start=1)}
+    return columns, {"layers": layers, "tree": tree.lines()}
 
 
 def _add_words(
@@ -311,6 +329,13 @@ def show_result(
         for kind in ("name", "words")
     )
     screen.show("", clusters_view(clusters, cells.cell, cells.row_name, names, words))
+    if "layers" in result:
+        counts = [str(layer["n_clusters"]) for layer in result["layers"]["layers"]]
+        screen.show("", f"Layers of {' > '.join(counts)} clusters, coarse to fine:")
+        tree = result["layers"]["tree"]
+        screen.show(*(f"  {line}" for line in tree[: TEXT.tree_lines]))
+        if len(tree) > TEXT.tree_lines:
+            screen.show(f"  ... and {len(tree) - TEXT.tree_lines} more")
     if agreement := result["agreement"]:
         screen.show(
             "",

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._registry import ESTIMATORS
 from .serializer import (
+    LAYERS,
     RAN,
     NearestCenters,
     Serializer,
@@ -176,7 +177,7 @@ HARD = (
     Serializer(
         ESTIMATORS["DPMeans"],
         {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f", "background_price_": "f"},
-        {**_PRICE, **RAN},
+        {**_PRICE, **LAYERS, **RAN},
         _check_dp_means,
         _restore_dp_means,
         first_and_last("cluster_centers_"),
@@ -195,7 +196,7 @@ HARD = (
     Serializer(
         ESTIMATORS["KernelDPMeans"],
         _KERNEL,
-        {"gamma_": float, **_PRICE, **RAN},
+        {"gamma_": float, **_PRICE, **LAYERS, **RAN},
         _check_kernel,
         _restore_kernel,
         first_and_last("X_fit_"),
@@ -217,7 +218,7 @@ HARD = (
             "eigenvectors_": "f",
             "cluster_centers_": "f",
         },
-        {"largest_degree_": float, **_PRICE, **RAN},
+        {"largest_degree_": float, **_PRICE, **LAYERS, **RAN},
         _check_spectral,
         _restore_spectral,
         first_and_last("X_fit_"),
@@ -225,7 +226,7 @@ HARD = (
     Serializer(
         ESTIMATORS["AffinityPropagation"],
         {"cluster_centers_": "f", "cluster_centers_indices_": "i", "cluster_sizes_": "i"},
-        {"log_joint_": float, "damping_": float, **RAN},
+        {"log_joint_": float, "damping_": float, **LAYERS, **RAN},
         _check_exemplars,
         restore_centers,
         first_and_last("cluster_centers_"),
@@ -234,7 +235,7 @@ HARD = (
         Serializer(
             ESTIMATORS[name],
             {"X_fit_": "f", "labels_": "i", "column_weights_": "f", "linkage_matrix_": "f"},
-            RAN,
+            LAYERS | RAN,
             _check_tree,
             _restore_tree,
             first_and_last("X_fit_"),

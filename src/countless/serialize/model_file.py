@@ -22,7 +22,7 @@ from .._errors import InputError, ModelFileError
 from .._threads import count_threads
 from ..preprocess.prepare import Preparation
 from . import SERIALIZERS, serializer_of
-from .serializer import Serializer, check_predictions
+from .serializer import Serializer, check_predictions, restore_layers
 
 FORMAT = "countless model"
 VERSION = 1
@@ -286,6 +286,7 @@ def _restore(
         with warnings.catch_warnings():
             # Restoring a state is not a fit, so its warnings do not apply.
             warnings.simplefilter("ignore")
+            restore_layers(estimator, state)
             serializer.restore(estimator, state)
         check_predictions(estimator, _examples(serializer, estimator))
     except (ValueError, TypeError, OverflowError) as error:

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._path.layers import pack_layers, unpack_layers
 from .._registry import Estimator
 
 State = dict[str, Any]  # arrays and plain values by their names
 
 RAN = {"n_iter_": int, "converged_": bool}
+LAYERS = {"layers": list}  # of an estimator with a path; empty where the penalty was given
 # Exceptions of a prediction from an inconsistent state.
 _MISFITS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeWarning)
 
@@ -49,9 +51,11 @@ class Serializer(NamedTuple):
 
     def state(self, estimator: Any) -> State:
         """Return the saved state of a fitted estimator."""
+        layers = {"layers": pack_layers(estimator)} if "layers" in self.values else {}
         if self.collect is not None:
-            return self.collect(estimator)
-        return {name: getattr(estimator, name) for name in (*self.arrays, *self.values)}
+            return self.collect(estimator) | layers
+        names = (name for name in (*self.arrays, *self.values) if name not in layers)
+        return {name: getattr(estimator, name) for name in names} | layers
 
 
 def sizes_of(state: State, shapes: dict[str, str]) -> dict[str, int]:
@@ -110,6 +114,12 @@ def check_predictions(estimator: Any, rows: Any) -> None:
     is_clustering = labels.shape == (len(rows),) and labels.dtype.kind == "i"
     if not is_clustering or (labels < 0).any() or not np.isfinite(densities).all():
         raise ValueError("its predictions are not numbers of clusters, or not finite")
+
+
+def restore_layers(estimator: Any, state: State) -> None:
+    """Set the layers, if there are any."""
+    if (tree := unpack_layers(state.pop("layers", []))) is not None:
+        estimator._layer_tree = tree
 
 
 def restore_attributes(estimator: Any, state: State) -> None:
