@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from countless import GraphDPMeans, KernelDPMeans
 from countless._search.kernel.clusters import KernelClusters, KernelTable, Prices
 from countless._search.kernel.refine import MovableClusters
 from countless._search.local_search import LocalSearch, OverSplit
@@ -116,3 +117,35 @@ def test_over_splits_are_undone_unless_they_lower_the_objective(seed):
     assert not search.over_split(OverSplit(0.0, 10))
     assert np.array_equal(clusters.labels, labels)
     assert clusters.objective == before == pytest.approx(scratch_objective(clusters))
+
+
+def graph_kernel(adjacency):
+    """The kernel of the normalised cut, the weights, and the penalty that is added to it."""
+    degree = adjacency.sum(axis=1)
+    laplacian = np.diag(degree) - adjacency
+    return 2 * np.diag(1 / degree) - laplacian / np.outer(degree, degree), degree, 2.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("penalty", [-0.6, -0.7])
+def test_a_graph_kernel_is_searched_as_well_as_the_graph(seed, penalty):
+    random = np.random.RandomState(seed)
+    block = np.repeat(np.arange(6), 25)
+    links = np.triu(random.uniform(size=(150, 150)) < np.where(block[:, None] == block, 0.3, 0.02))
+    adjacency = np.triu(links, 1) + np.triu(links, 1).T.astype(float)
+    kernel, degree, shift = graph_kernel(adjacency)
+    graph = GraphDPMeans(penalty, random_state=0).fit(adjacency)
+    model = KernelDPMeans(penalty + shift, kernel="precomputed").fit(kernel, sample_weight=degree)
+    again = GraphDPMeans(penalty, init=model.labels_, refine=False, max_iter=1).fit(adjacency)
+    assert again.objective_ <= graph.objective_ + 0.01 * abs(graph.objective_)
+
+
+def test_only_kernels_of_as_many_dimensions_as_rows_are_flat():
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    one, group = np.ones(60), np.zeros(60, dtype=np.int64)
+    with open_threads(1) as each:
+        flat = [
+            KernelTable(kernel, one, group, each).is_flat
+            for kernel in (X @ X.T + 100, rbf_kernel(X), np.eye(60), np.eye(60) + 5, 0 * X @ X.T)
+        ]
+    assert flat == [False, False, True, True, False]

@@ -12,6 +12,7 @@ no local penalty.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,10 @@ from countless._search.local_search import SCHEDULE
 from countless._threads import Each, steps
 from countless.kernels.gram import add_rows, add_within, visit_rows
 from countless.kernels.hdp import choose_globals
+
+# From this many dimensions for each row on, a kernel is flat: that of a graph has about one, a
+# linear kernel or one of a few length scales hardly any.
+FLAT_SHARE = 0.5
 
 
 class Prices(NamedTuple):
@@ -47,6 +52,28 @@ class KernelTable:
     def each_stretch(self, function, size: int) -> list:
         """Call ``function(start, stop)`` for ranges of rows or columns, on the threads."""
         return self._each(function, steps(self.n_rows, size))
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether rows lie in about as many dimensions as there are rows.
+
+        Then a row is near the mean of its cluster mainly because it is a part of it, so that passes
+        hardly move any, and all directions of a cluster are about as long as its first. The
+        dimension is the participation ratio of the eigenvalues of the weighted, centred kernel.
+        """
+        root = np.sqrt(self.weight)
+        s = root / np.linalg.norm(root)
+
+        def look(start, stop):
+            block = self.kernel[start:stop] * np.outer(root[start:stop], root)
+            return np.vdot(block, block), block @ s
+
+        square, products = zip(*self.each_stretch(look, TILES.rows), strict=True)
+        along = np.concatenate(products)
+        offset = float(s @ along)
+        scatter = self.total - offset
+        energy = float(sum(square)) - 2 * float(along @ along) + offset**2
+        return scatter**2 > FLAT_SHARE * np.count_nonzero(self.weight) * energy > 0
 
     def add(self, ids, coefficient, slot, sums: np.ndarray) -> None:
         """Add some rows of the kernel, times a coefficient, to sums."""

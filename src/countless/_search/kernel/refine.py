@@ -20,6 +20,8 @@ from countless.kernels.gram import exchange_changes, exchange_rows
 
 # Least weight of a half, as a share of its cluster's: less may be rounding of a difference.
 LEAST_SHARE = 1e-9
+# Further steps of power iteration in a flat kernel.
+FLAT_STEPS = 10
 
 
 class Halves(NamedTuple):
@@ -58,8 +60,17 @@ def halve(clusters: KernelClusters, least: float) -> Halves:
     everyone = np.arange(table.n_rows)
     own = clusters.sums[labels, everyone]
     farthest = _farthest(labels, inside, distance, k)
-    along = table.kernel[farthest[labels], everyone] - own / clusters.weight[labels]
-    far = inside & (about_mean(within(weight * about_mean(along))) > 0)
+    along = about_mean(table.kernel[farthest[labels], everyone] - own / clusters.weight[labels])
+    along = about_mean(within(weight * along))
+    if table.is_flat:
+        # More steps, on the kernel without its mean eigenvalue, which hides the direction.
+        size = np.maximum(by_cluster(np.ones(table.n_rows)), 2)
+        mean = np.bincount(labels, weight * distance, minlength=k) / (size - 1)
+        for _ in range(FLAT_STEPS):
+            length = np.sqrt(by_cluster(weight * along**2))
+            along /= np.where(length > 0, length, 1.0)[labels]
+            along = about_mean(within(weight * along)) - mean[labels] * along
+    far = inside & (along > 0)
     shared = within(weight * far)  # each row's kernel sum with the second half of its cluster
     for last in (False,) * SCHEDULE.halving_passes + (True,):
         far_weight, far_square = by_cluster(weight * far), by_cluster(weight * far * shared)
@@ -102,7 +113,7 @@ class MovableClusters(KernelClusters):
 
     def reassign(self, share: float = 1.0) -> bool:
         self.n_passes += 1
-        return self.one_pass()
+        return self.one_pass() or (self.table.is_flat and self.move_rows() > 0)
 
     def split(self, share: float = 1.0) -> int:
         """Split clusters that gain more than a share of the added penalties; return how many."""
