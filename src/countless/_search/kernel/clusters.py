@@ -73,7 +73,7 @@ class KernelTable:
         offset = float(s @ along)
         scatter = self.total - offset
         energy = float(sum(square)) - 2 * float(along @ along) + offset**2
-        return scatter**2 > FLAT_SHARE * np.count_nonzero(self.weight) * energy > 0
+        return bool(scatter**2 > FLAT_SHARE * np.count_nonzero(self.weight) * energy > 0)
 
     def add(self, ids, coefficient, slot, sums: np.ndarray) -> None:
         """Add some rows of the kernel, times a coefficient, to sums."""
