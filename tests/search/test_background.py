@@ -6,8 +6,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy.stats import chi2
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.preprocessing import StandardScaler
 
 from countless import DPMeans
 from countless._search.noise_model import Nearest, full_variance, quantile_price, rank_scores
@@ -131,6 +134,17 @@ def test_no_evidence_throws_no_row_away(kind):
     assert model.labels_.tolist() == plain.labels_.tolist()
     assert model.objective_ == plain.objective_
     assert ((model.outlier_score_ >= 0) & (model.outlier_score_ <= 1)).all()
+
+
+def test_background_that_is_given_up_leaves_the_fit_of_all_rows():
+    # The first price is finite here, and at the first clusters there is no evidence for any.
+    X, _ = make_blobs(90, centers=3, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    found, plain = DPMeans(background="auto").fit(X), DPMeans().fit(X)
+    assert found.background_price_ == np.inf
+    assert_array_equal(found.labels_, plain.labels_)
+    assert (found.penalty_, found.objective_) == (plain.penalty_, plain.objective_)
+    assert_array_equal(found.objective_history_, plain.objective_history_)
 
 
 def test_none_stores_no_scores_and_no_price():

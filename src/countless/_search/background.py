@@ -155,20 +155,27 @@ def dp_means_with_background(
     def report(objective: float, k: int) -> None:
         on_pass(objective + price_paid(price, weight, far), k)
 
+    keep = n_clusters is not None
+    search: dict[str, Any] = {"order": order, "tol": tol, "max_iter": max_iter, "on_pass": report}
+
+    def first_fit(far: np.ndarray) -> tuple[Resolved, Clustering]:
+        reweigh(rows, np.where(far, 0.0, weight))
+        resolved = resolve_penalty(rows, penalty, n_clusters=n_clusters, refine=refine)
+        found = best_of_runs(
+            rows, resolved.penalty, seeds, start=resolved.start, refine=refine, keep=keep, **search
+        )
+        return resolved, found
+
     _, near = nearest(rows, first.centers, weight)
     price = price_of(near)
     far = near.distance > price
-    reweigh(rows, np.where(far, 0.0, weight))
-    resolved = resolve_penalty(rows, penalty, n_clusters=n_clusters, refine=refine)
-    keep = n_clusters is not None
-    search: dict[str, Any] = {"order": order, "tol": tol, "max_iter": max_iter, "on_pass": report}
-    found = best_of_runs(
-        rows, resolved.penalty, seeds, start=resolved.start, refine=refine, keep=keep, **search
-    )
-    search["keep"] = keep or not refine  # Algorithm 1 opens no cluster after its own end
+    resolved, found = first_fit(far)
+    keep_after = keep or not refine  # Algorithm 1 opens no cluster after its own end
 
     def next_fit(start: Any) -> Clustering:
-        return dp_means(rows, resolved.penalty, start=start, seed=seeds[0], **search)
+        return dp_means(
+            rows, resolved.penalty, start=start, seed=seeds[0], keep=keep_after, **search
+        )
 
     def next_price(near: Nearest, price: float, n_rounds: int) -> float:
         follows = share is not None or (np.isfinite(price) and n_rounds < NOISE_MODEL.price_rounds)
@@ -177,6 +184,10 @@ def dp_means_with_background(
     found, near, price = alternate(
         rows, weight, found, far, price, resolved.penalty, next_fit, next_price
     )
+    if np.isinf(price) and far.any():  # no background after all: the penalty is that of all rows
+        far = np.zeros(len(weight), dtype=bool)
+        resolved, found = first_fit(far)
+        _, near = nearest(rows, found.centers, weight)
     far_weight = float(weight[near.distance > price].sum())
     scores = outlier_scores(rows, near, price, first.box)
     return Separated(found, resolved, price, far_weight, scores)
@@ -203,7 +214,8 @@ def alternate(
         _, near = nearest(rows, found.centers, weight)
         paid, price = price, next_price(near, price, n_rounds)
         if price != paid:
-            runs = runs[-1:]
+            # At an infinite price the last run, whose background is not empty, is no clustering.
+            runs = [] if np.isinf(price) and far.any() else runs[-1:]
         before, far = far, near.distance > price
         if is_stable := np.array_equal(before, far):
             break
