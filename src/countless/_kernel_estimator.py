@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from countless._search.kernel.matrix import (
     check_precomputed,
     scale_of,
 )
+from countless._search.lower_bound import check_same_rows, kernel_dp_means_lower_bound
 from countless._threads import open_threads, steps
 
 # Entries of the kernel of new rows in memory at once.
@@ -68,6 +70,20 @@ class KernelEstimator(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         with open_threads(self.n_jobs) as each:
             each(score, steps(X.shape[0], max(1, NEW_ENTRIES // means.shape[1])))
         return scores
+
+    def _lower_bound(self, X) -> Callable[[np.ndarray, float], float]:
+        """Return a lower bound of DP-means for some rows of the fit and a penalty."""
+        check_is_fitted(self, "labels_")
+        X = self._check_rows(X, reset=False)
+        check_same_rows(X, self.labels_)
+        kernel = X if self._is_precomputed() else self._function().matrix(X, self.n_jobs)
+
+        def bound(ids: np.ndarray, penalty: float) -> float:
+            return kernel_dp_means_lower_bound(
+                kernel[np.ix_(ids, ids)], self.row_weights_[ids], penalty, self.labels_[ids]
+            )
+
+        return bound
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"

@@ -43,7 +43,8 @@ from countless._search.groups.start import first_labels
 from countless._search.lower_bound import (
     OptimalityGap,
     check_same_rows,
-    hdp_means_lower_bound,
+    dp_means_lower_bound,
+    shared_lower_bound,
     within_clusters,
 )
 
@@ -327,10 +328,14 @@ class HDPMeans(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         n_global = int(self.labels_.max()) + 1
         n_local = len(np.unique(group * n_global + self.labels_))
         penalties = self.local_penalty_, self.global_penalty_
-        within = within_clusters(X, np.ones(len(X)), self.labels_)
+        weight, labels = np.ones(len(X)), self.labels_
+
+        def bound(ids, penalty):
+            return dp_means_lower_bound(X[ids], weight[ids], penalty, labels[ids])
+
         return OptimalityGap(
-            within + penalties[0] * n_local + penalties[1] * n_global,
-            hdp_means_lower_bound(X, group, *penalties, self.labels_),
+            within_clusters(X, weight, labels) + penalties[0] * n_local + penalties[1] * n_global,
+            shared_lower_bound(bound, group, *penalties),
         )
 
     def _check_parameters(self) -> HDPPenalties | None:

@@ -18,6 +18,7 @@ from countless._path.layers import LayeredMixin
 from countless._search.kernel.clusters import KernelClustering, KernelTable, Prices
 from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
+from countless._search.lower_bound import OptimalityGap
 from countless._threads import open_threads
 
 
@@ -231,6 +232,22 @@ class KernelDPMeans(LayeredMixin, KernelEstimator):
         ndarray of int of shape (n_samples,)
         """
         return self._scores(X).argmin(axis=1).astype(np.int32)
+
+    def optimality_gap(self, X):
+        """Return how far from the optimum the clustering of the fit can be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit, or their kernel, which must be positive semi-definite.
+
+        Returns
+        -------
+        OptimalityGap
+            As from `DPMeans.optimality_gap`, in the feature space of the kernel.
+        """
+        bound = self._lower_bound(X)
+        return OptimalityGap(self.objective_, bound(np.arange(len(self.labels_)), self.penalty_))
 
     def _resolve_penalty(self, table: KernelTable):
         """Return the penalty and, if it was chosen from the path, the initial labels."""

@@ -26,6 +26,7 @@ from countless._search.kernel.clusters import (
 from countless._search.kernel.refine import MovableClusters
 from countless._search.kernel.refine import refine as refine_clusters
 from countless._search.local_search import SCHEDULE
+from countless._search.lower_bound import OptimalityGap, shared_lower_bound
 from countless._threads import open_threads
 
 
@@ -218,6 +219,28 @@ class KernelHDPMeans(KernelEstimator):
                 paid[at] = self.group_clusters_[place[name]]
         rounding = SCHEDULE.rounding * float(np.abs(scores).sum())
         return choose_for_groups(scores, number, paid, self.local_penalty_, paid.copy(), rounding)
+
+    def optimality_gap(self, X, groups=None):
+        """Return how far from the optimum the clustering of the fit can be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit, or their kernel, which must be positive semi-definite.
+        groups : array-like of shape (n_samples,), optional
+            Their data sets.
+
+        Returns
+        -------
+        OptimalityGap
+            As from `HDPMeans.optimality_gap`, in the feature space of the kernel.
+        """
+        bound = self._lower_bound(X)
+        group = check_groups(groups, len(self.labels_)).number
+        return OptimalityGap(
+            self.objective_,
+            shared_lower_bound(bound, group, self.local_penalty_, self.global_penalty_),
+        )
 
     def _resolve_prices(self, table: KernelTable) -> tuple[Prices, np.ndarray | None]:
         """Return the penalties and, if they were chosen from the path, the initial labels."""

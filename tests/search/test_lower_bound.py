@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import make_blobs
 
-from countless import DPMeans, HDPMeans
+from countless import DPMeans, HDPMeans, KernelDPMeans, KernelHDPMeans
 from countless._search import lower_bound as module
 from countless._search.lower_bound import (
     RELAXATION,
     OptimalityGap,
     dp_means_lower_bound,
-    hdp_means_lower_bound,
+    kernel_dp_means_lower_bound,
+    shared_lower_bound,
     within_clusters,
 )
 from plain import all_partitions
@@ -65,7 +66,30 @@ def test_no_shared_clustering_is_below_the_bound(X, data):
         for z in PARTITIONS[n]
     ]
     labels = PARTITIONS[n][np.argmin(costs)]
-    assert hdp_means_lower_bound(X, group, local, global_, labels) <= min(costs) * (1 + 1e-9)
+
+    def of_rows(ids, penalty):
+        return dp_means_lower_bound(X[ids], one[ids], penalty, labels[ids])
+
+    def of_kernel(ids, penalty):
+        kernel = X[ids] @ X[ids].T + 1000.0
+        return kernel_dp_means_lower_bound(kernel, one[ids], penalty, labels[ids])
+
+    for bound in (of_rows, of_kernel):
+        found = shared_lower_bound(bound, group, local, global_)
+        assert found <= min(costs) * (1 + 1e-9) + 1e-9
+
+
+@settings(max_examples=30)
+@given(tables, st.floats(0.05, 200))
+def test_the_spectral_relaxation_is_below_every_partition(X, penalty):
+    one = np.ones(len(X))
+    centred = X - X.mean(axis=0)
+    values = np.linalg.eigvalsh(centred @ centred.T)
+    relaxed = penalty + values.sum() - np.maximum(values - penalty, 0).sum()
+    costs = [plain_cost(X, one, z) + penalty * len(set(z)) for z in PARTITIONS[len(X)]]
+    bound = kernel_dp_means_lower_bound(X @ X.T, one, penalty, PARTITIONS[len(X)][-1])
+    assert relaxed <= bound * (1 + 1e-9) + 1e-9
+    assert bound <= min(costs) * (1 + 1e-9) + 1e-9
 
 
 @pytest.mark.parametrize("rows", [3, 4])
@@ -119,6 +143,26 @@ def test_several_data_sets():
     )
     assert pooled < result.lower_bound <= result.objective
     assert result.gap < 0.05
+
+
+def test_kernels():
+    X, _ = make_blobs(120, centers=3, cluster_std=0.4, random_state=1)
+    weight = np.random.RandomState(0).uniform(0, 2, 120)
+    weight[::7] = 0
+    model = KernelDPMeans().fit(X, sample_weight=weight)
+    result = model.optimality_gap(X)
+    assert result.objective == model.objective_
+    assert 0 <= result.gap < 0.02
+    linear = KernelDPMeans(20.0, kernel="linear").fit(X).optimality_gap(X)
+    plain = DPMeans(20.0).fit(X).optimality_gap(X)
+    assert linear.objective == pytest.approx(plain.objective)
+    assert linear.lower_bound == pytest.approx(plain.lower_bound, rel=1e-3)
+    precomputed = KernelDPMeans(20.0, kernel="precomputed").fit(X @ X.T)
+    assert precomputed.optimality_gap(X @ X.T).gap == pytest.approx(linear.gap, abs=1e-6)
+    shared = KernelHDPMeans(1.0, 2.0).fit(X, groups=np.arange(120) // 60)
+    assert 0 <= shared.optimality_gap(X, np.arange(120) // 60).gap < 0.2
+    with pytest.raises(ValueError, match="the rows of the fit: 120 rows; got 119"):
+        model.optimality_gap(X[1:])
 
 
 def test_weights_equal_repeated_rows():

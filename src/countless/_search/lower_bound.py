@@ -35,8 +35,9 @@ DP-means at the sum of both penalties, either.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
@@ -111,7 +112,7 @@ def dp_means_lower_bound(
             scatter = eigvalsh((X.T * weight) @ X)[::-1]
             simple = float(_trailing(scatter, penalty, len(X)).min())
         bounds = [
-            kernel_lower_bound(
+            part_lower_bound(
                 X[part == p] @ X[part == p].T, weight[part == p], penalty / n_parts,
                 labels[part == p],
             )
@@ -120,42 +121,56 @@ def dp_means_lower_bound(
     return max(sum(bounds), simple)
 
 
-def hdp_means_lower_bound(
-    X: np.ndarray,
+def kernel_dp_means_lower_bound(
+    kernel: np.ndarray, weight: np.ndarray, penalty: float, labels: np.ndarray
+) -> float:
+    """Return a number that the objective of no partition is below, in the space of a kernel.
+
+    As `dp_means_lower_bound`, for a symmetric, positive semidefinite matrix.
+    """
+    ids = np.flatnonzero(weight > 0)
+    if not len(ids) or penalty <= 0:
+        return 0.0
+    n_parts = -(-len(ids) // _part_size(len(np.unique(labels[ids]))))
+    ids = ids[np.argsort(labels[ids], kind="stable")]
+    parts = [ids[start::n_parts] for start in range(n_parts)]
+    with one_library_thread():
+        return sum(
+            part_lower_bound(kernel[np.ix_(p, p)], weight[p], penalty / n_parts, labels[p])
+            for p in parts
+        )
+
+
+def shared_lower_bound(
+    bound: Callable[[np.ndarray, float], float],
     group: np.ndarray,
     local_penalty: float,
     global_penalty: float,
-    labels: np.ndarray,
 ) -> float:
     """Return a number that the objective of no clustering of several data sets is below.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
+    bound : callable
+        A lower bound for one data set: of the row numbers and the penalty.
     group : ndarray of int (n_rows,)
         The data set of each row.
     local_penalty, global_penalty : float
         The penalties of a local and of a global cluster.
-    labels : ndarray of int (n_rows,)
-        The global cluster of each row in a good clustering.
     """
-    weight = np.ones(len(X))
-    pooled = dp_means_lower_bound(X, weight, local_penalty + global_penalty, labels)
-    groups = [group == j for j in np.unique(group)]
+    everyone = np.arange(len(group))
+    pooled = bound(everyone, local_penalty + global_penalty)
+    groups = [np.flatnonzero(group == j) for j in np.unique(group)]
     if len(groups) == 1:
         return pooled
 
-    def bound(share: float) -> float:
-        local = sum(
-            dp_means_lower_bound(X[rows], weight[rows], local_penalty / (1 - share), labels[rows])
-            for rows in groups
-        )
-        whole = dp_means_lower_bound(X, weight, global_penalty / share, labels)
-        return share * whole + (1 - share) * local
+    def split_bound(share: float) -> float:
+        local = sum(bound(ids, local_penalty / (1 - share)) for ids in groups)
+        return share * bound(everyone, global_penalty / share) + (1 - share) * local
 
     # The best bound of this kind is a concave function of the share.
     found = minimize_scalar(
-        lambda share: -bound(share), bounds=(0, 1), method="bounded",
+        lambda share: -split_bound(share), bounds=(0, 1), method="bounded",
         options={"maxiter": RELAXATION.shares},
     )  # fmt: skip
     return max(pooled, -found.fun)
@@ -171,10 +186,10 @@ def within_clusters(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> fl
     return float(weight @ ((X - means[labels]) ** 2).sum(axis=1))
 
 
-def check_same_rows(X: np.ndarray, labels: np.ndarray) -> None:
+def check_same_rows(X: Any, labels: np.ndarray) -> None:
     """Raise a ValueError unless there is a label for each row."""
-    if len(X) != len(labels):
-        raise ValueError(f"X must be the rows of the fit: {len(labels)} rows; got {len(X)}")
+    if X.shape[0] != len(labels):
+        raise ValueError(f"X must be the rows of the fit: {len(labels)} rows; got {X.shape[0]}")
 
 
 def _part_size(n_clusters: int) -> int:
@@ -203,24 +218,21 @@ def _near_order(X: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
 
 
 def _trailing(eigenvalues: np.ndarray, penalty: float, most: int) -> np.ndarray:
-    """Return the least cost of 1, 2, ... clusters: k - 1 of them explain k - 1 eigenvalues at best.
+    """Return the least cost of 1, 2, ... clusters: the spectral relaxation.
 
-    ``eigenvalues`` are those of the scatter about the mean, descending.
+    k clusters explain at most the k - 1 largest eigenvalues, those of the scatter about the mean.
+    ``eigenvalues`` are descending.
     """
-    eigenvalues = np.maximum(eigenvalues[:most], 0.0)
-    explained = np.append(0.0, np.cumsum(eigenvalues))[:most]
+    positive = np.maximum(eigenvalues[:most], 0.0)
+    explained = np.append(0.0, np.cumsum(positive))[:most]
     margin = len(eigenvalues) * np.finfo(float).eps * explained[-1]
-    left = np.maximum(eigenvalues.sum() - explained - margin, 0.0)
-    return left + penalty * np.arange(1, len(left) + 1)
+    return eigenvalues.sum() - explained - margin + penalty * np.arange(1, len(explained) + 1)
 
 
-def kernel_lower_bound(
+def part_lower_bound(
     kernel: np.ndarray, weight: np.ndarray, penalty: float, labels: np.ndarray
 ) -> float:
-    """Return a number that the objective of no partition is below, in the space of a kernel.
-
-    The kernel need not be centred, but must be positive semidefinite up to rounding.
-    """
+    """Return the lower bound of one part, from its kernel, which need not be centred."""
     labels = np.unique(labels, return_inverse=True)[1]
     root = np.sqrt(weight)
     s = root / np.linalg.norm(root)
