@@ -35,6 +35,7 @@ FLOORS = (
         "datasets",
         "dissimilarity",
         "divergences",
+        "duplicates",
         "metrics",
         "models",
         "priors",

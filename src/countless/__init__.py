@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from countless.divisive import LinkageClustering as LinkageClustering
     from countless.dp_means import DPMeans as DPMeans
     from countless.dp_mixture import DPMixture as DPMixture
+    from countless.duplicates import near_duplicates as near_duplicates
     from countless.edited_clustering import EditedClustering as EditedClustering
     from countless.edited_clustering import apply_edits as apply_edits
     from countless.graph_dp_means import GraphDPMeans as GraphDPMeans

@@ -262,6 +262,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "farthest_first_penalty": "countless._path.penalty",
         "hdp_penalties": "countless.hdp_means",
         "load_model": "countless.serialize.model_file",
+        "near_duplicates": "countless.duplicates",
         "penalty_from_alpha": "countless._path.model_penalty",
         "penalty_path": "countless._path.penalty",
         "report": "countless._report.page",
