@@ -38,7 +38,7 @@ from countless._search.groups.groups import Groups, check_groups, number_inside
 from countless.hdp_means import HDPMeans
 from countless.models import BoundModel
 from countless.models.registry import as_model
-from countless.priors import Gamma
+from countless.priors import Gamma, PitmanYor
 from countless.priors.hyper import as_generator, check_positive
 
 
@@ -57,9 +57,10 @@ class HDPMixture(SampledMixture):
         Concentration of the weights of data sets about the shared weights: large where all data
         sets have similar weights. None is the prior ``Gamma(1, 1)``; under a prior it is sampled,
         too.
-    gamma : float or Gamma, default=None
+    gamma : float, Gamma or PitmanYor, default=None
         Concentration of the shared weights: the larger, the more global clusters are expected. None
-        as for ``alpha``.
+        as for ``alpha``. A `countless.priors.PitmanYor` has a concentration and a discount, both
+        numbers or priors: the larger the discount, the more global clusters of few data sets.
     split_merge : bool, default=True
         Whether split-merge proposals (Metropolis-Hastings) for global clusters are made after each
         sweep. Without them a chain may never leave its initial mode.
@@ -89,7 +90,7 @@ class HDPMixture(SampledMixture):
     posterior_ : Posterior
         The draws: ``labels`` (n_chains, n_draws, n_samples) of global clusters, ``n_clusters``,
         ``log_joint``, ``similarity()``, ``diagnostics()`` and more; ``parameters`` contains
-        ``alpha`` and ``gamma``.
+        ``alpha`` and ``gamma``, and ``discount`` where there is one.
     labels_ : ndarray of shape (n_samples,)
         The global cluster of each row, in the partition of least posterior expected loss; numbered
         by first appearance.
@@ -270,11 +271,12 @@ class HDPMixture(SampledMixture):
         return self.model_.table(drawn)
 
     def _check_parameters(self) -> tuple[Schedule, PriorSpec]:
-        for name in ("alpha", "gamma"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, Gamma):
+        alpha, gamma = (Gamma() if value is None else value for value in (self.alpha, self.gamma))
+        for name, value in {"alpha": alpha, "gamma": gamma}.items():
+            if not isinstance(value, Gamma | PitmanYor if name == "gamma" else Gamma):
                 check_positive(name, value)
-        given_prior = PriorSpec(*(Gamma() if v is None else v for v in (self.alpha, self.gamma)))
+        shared = (gamma.alpha, gamma.discount) if isinstance(gamma, PitmanYor) else (gamma,)
+        given_prior = PriorSpec(alpha, *shared)
         return self._check_schedule(may_be_auto=True), given_prior
 
     def _first_labels(self, rows: np.ndarray, groups: Groups, seed: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from countless._mcmc.hdp.state import (
     state_of,
 )
 from countless.models import Categorical, FixedGaussian, Gaussian
-from countless.priors import DirichletProcess, Gamma
+from countless.priors import Beta, DirichletProcess, Gamma
 
 # Runs that begin with a draw of everything from its prior.
 N_REPEATS = 120
@@ -32,11 +32,12 @@ MODEL = Gaussian(mean=[1, 1], strength=0.3, freedom=5, scale=np.eye(2)).bind(X)
 ROWS = MODEL.rows(X)
 
 
-def franchise(group, alpha, gamma):
+def franchise(group, alpha, gamma, discount=0.0):
     """Return the probability of every partition: seat the rows in turn in all ways there are.
 
     A row sits at a table of its group by the number of rows there, or at a new one by alpha; a new
-    table takes a dish by the number of tables that have it in any group, or a new one by gamma.
+    table takes a dish by the number of tables that have it in any group, or a new one by gamma;
+    a discount is taken from every dish and added to a new one.
     """
     probability = defaultdict(float)
 
@@ -53,7 +54,10 @@ def franchise(group, alpha, gamma):
             seat(joined, (*labels, dish), chance * n_rows / total)
         n_dishes = len({dish for _, dish, _ in tables})
         for dish in range(n_dishes + 1):
-            likes = sum(other == dish for _, other, _ in tables) if dish < n_dishes else gamma
+            if dish < n_dishes:
+                likes = sum(other == dish for _, other, _ in tables) - discount
+            else:
+                likes = gamma + discount * n_dishes
             opened = chance * alpha / total * likes / (len(tables) + gamma)
             seat((*tables, (group[row], dish, 1)), (*labels, dish), opened)
 
@@ -101,6 +105,19 @@ def test_rows_moved_one_by_one_follow_the_enumerated_posterior():
     assert len(exact) == 203
     chain = new_chain(MODEL, PriorSpec(1.5, 0.7), ROWS, GROUP)
     assert total_variation(exact, chain, 5000, chain.assign_rows, chain.draw_weights) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("only", ["rows", "splits", "all"])
+def test_moves_with_a_discount_follow_the_enumerated_posterior(only):
+    """The shared weights are a Pitman-Yor process."""
+    exact = posterior(franchise(GROUP, 1.5, 0.4, 0.6), MODEL, ROWS)
+    chain = new_chain(MODEL, PriorSpec(1.5, 0.4, 0.6), ROWS, GROUP)
+    local, split = partial(chain.move_local_clusters, 4), partial(chain.split_and_merge, 2)
+    moves = {"rows": [chain.assign_rows], "splits": [split]}
+    moves["all"] = [chain.assign_rows, local, split]
+    n_draws = 8000 if only == "splits" else 4000  # which mix more slowly
+    assert total_variation(exact, chain, n_draws, *moves[only], chain.draw_weights) < 0.03
 
 
 @pytest.mark.slow
@@ -163,8 +180,9 @@ def test_one_group_that_shares_nothing_is_a_dirichlet_process():
     assert total_variation(exact, chain, 4000, chain.assign_rows, chain.draw_weights) < 0.03
 
 
-def test_density_of_labels_and_weights_sums_to_the_franchise():
-    group, concentrations = np.array([0, 0, 1, 1]), Concentrations(1.3, 0.9)
+@pytest.mark.parametrize("discount", [0.0, 0.4])
+def test_density_of_labels_and_weights_sums_to_the_franchise(discount):
+    group, concentrations = np.array([0, 0, 1, 1]), Concentrations(1.3, 0.9, discount)
     exact = franchise(group.tolist(), *concentrations)
 
     def density(labels):
@@ -186,6 +204,7 @@ def test_density_of_labels_and_weights_sums_to_the_franchise():
 
 def draw_seating(group, concentrations, rng):
     """Draw clusters and their weights from the prior, row by row."""
+    _, gamma, discount = concentrations
     tables, labels = [], []
     for of in group:
         own = [table for table in tables if table[0] == of]
@@ -195,15 +214,15 @@ def draw_seating(group, concentrations, rng):
             if mark < 0:
                 break
         else:
-            likes = np.array(
-                [*Counter(dish for _, dish, _ in tables).values(), concentrations.gamma]
-            )
+            dishes = np.array([*Counter(dish for _, dish, _ in tables).values()])
+            likes = np.append(dishes - discount, gamma + discount * len(dishes))
             table = [of, int(rng.choice(len(likes), p=likes / likes.sum())), 0]
             tables.append(table)
         table[2] += 1
         labels.append(table[1])
     tables_of = np.bincount([dish for _, dish, _ in tables])
-    return np.array(labels), rng.dirichlet([*tables_of, concentrations.gamma])
+    rest = gamma + discount * len(tables_of)
+    return np.array(labels), rng.dirichlet([*(tables_of - discount), rest])
 
 
 # What is drawn from the prior and then moved must still have the prior as its law.
@@ -213,18 +232,20 @@ TWO_GROUPS = np.repeat([0, 1], 6)
 
 
 @pytest.mark.slow
-def test_updates_of_concentrations_leave_their_prior_invariant():
+@pytest.mark.parametrize("prior", [PRIOR, PRIOR._replace(discount=Beta(2.0, 2.0))], ids=str)
+def test_updates_of_concentrations_leave_their_prior_invariant(prior):
     rng = np.random.default_rng(0)
     found = []
     for _ in range(700):
-        concentrations = PRIOR.draw(rng)
+        concentrations = prior.draw(rng)
         labels, weights = draw_seating(TWO_GROUPS, concentrations, rng)
         counts = count_cells(TWO_GROUPS, labels, 2)
         state = HDPState(labels, counts, weights, np.empty((counts.shape[1], 1)))
         for _ in range(8):
-            state, concentrations = draw_weights(state, PRIOR, concentrations, rng)
+            state, concentrations = draw_weights(state, prior, concentrations, rng)
         found.append(concentrations)
-    for law, drawn in zip(LAWS.values(), np.transpose(found), strict=True):
+    laws = [*LAWS.values(), stats.beta(2.0, 2.0)][: 2 + isinstance(prior.discount, Beta)]
+    for law, drawn in zip(laws, np.transpose(found), strict=False):
         assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
 
 
@@ -245,7 +266,8 @@ def test_sweeps_leave_the_prior_invariant():
         for _ in range(2):
             chain.sweep()
         first.append(labels.max() + 1)
-        found.append([chain.n_clusters, *chain.concentrations, *chain.model.hyper.value])
+        drawn = chain.concentrations[: len(LAWS)]
+        found.append([chain.n_clusters, *drawn, *chain.model.hyper.value])
     n_clusters, *others = np.transpose(found)
     assert abs(n_clusters.mean() - np.mean(first)) < 5 * np.std(first) * np.sqrt(2 / N_REPEATS)
     normal = map(stats.norm, free.hyper.center, free.hyper.spread)

@@ -12,7 +12,7 @@ from countless._errors import InputError
 from countless._mcmc.hdp.predictive import mean_shares, shares
 from countless._mcmc.hdp.state import Concentrations, HDPState, PriorSpec
 from countless.models import Gaussian
-from countless.priors import Gamma
+from countless.priors import Beta, Gamma, PitmanYor
 from countless.serialize.model_file import load_model, save_model
 
 CENTERS = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
@@ -128,6 +128,7 @@ def test_starts():
     [
         ({"alpha": 0}, None, "alpha must be positive"),
         ({"gamma": "much"}, None, "gamma must be a number"),
+        ({"alpha": PitmanYor(1.0, 0.5)}, None, "alpha must be a number"),
         ({"init": "dp-means"}, None, "init must be 'one', 'hdp-means' or a label for each row"),
         ({"init": [0, 1]}, None, "init has 2 labels; X has 90 rows"),
         ({"loss": "mse"}, None, "loss must be 'vi' or 'binder'"),
@@ -170,3 +171,21 @@ def test_stopped_runs_keep_their_draws(monkeypatch):
     assert mixture.posterior_.labels.shape == (1, 6, 90)
     assert (mixture.posterior_.parameters["gamma"] == 1.0).all()
     assert mixture.n_iter_ == 8
+
+
+def test_a_pitman_yor_process_of_shared_weights():
+    """The discount is sampled; with a discount of 0 the draws are those of a Dirichlet process."""
+    random = np.random.default_rng(0)
+    X = np.repeat([[0.0], [9.0]], 15, axis=0) + random.normal(size=(30, 1))
+    groups = np.arange(30) % 3
+    settings = {"n_chains": 1, "n_sweeps": 30, "random_state": 0}
+    fitted = HDPMixture(gamma=PitmanYor(1.0, Beta(1.0, 4.0)), **settings).fit(X, groups=groups)
+    assert fitted.n_clusters_ == 2
+    discount = fitted.posterior_.parameters["discount"]
+    assert 0.0 < discount.min() < discount.max() < 1.0
+    assert "gamma" in fitted.posterior_.parameters
+    assert (fitted.group_weights_.sum(axis=1) < 1.0).all()
+    plain = HDPMixture(gamma=1.0, **settings).fit(X, groups=groups)
+    same = HDPMixture(gamma=PitmanYor(1.0, 0.0), **settings).fit(X, groups=groups)
+    np.testing.assert_array_equal(same.posterior_.labels, plain.posterior_.labels)
+    assert "discount" not in plain.posterior_.parameters

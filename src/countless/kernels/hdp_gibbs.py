@@ -42,7 +42,8 @@ def sweep_groups(
     labels,  # IN and OUT (n_rows,) int32, slot of each row; negative: not assigned yet
     target,  # IN (n_rows,) int32, forced slot of each row; empty: slots are sampled
     alpha,  # IN, the concentration of the groups
-    gamma,  # IN, the concentration of the global weights; 0: no cluster may open
+    gamma,  # IN, the concentration of the global weights
+    discount,  # IN, their discount; if it and gamma are 0, no cluster may open
     random,  # IN, a numpy Generator
 ):
     """Sample the slot of each visited row in turn.
@@ -51,13 +52,14 @@ def sweep_groups(
     probability of the choices.
     """
     capacity = sizes.shape[0]
-    may_open = gamma > 0.0
+    may_open = gamma + discount > 0.0
     density, sums = np.empty(capacity), np.empty(capacity)
-    n_slots, empty = 0, capacity
+    n_slots, n_used, empty = 0, 0, capacity
     for c in range(capacity - 1, -1, -1):
         if sizes[c] == 0:
             empty = c
         else:
+            n_used += 1
             n_slots = max(n_slots, c + 1)
     log_chosen = 0.0
     for visit in range(begin, order.shape[0]):
@@ -103,10 +105,13 @@ def sweep_groups(
         chosen = _weight(counts[j, new], alpha, weights[new], unseen, may_open and new == opened)
         log_chosen += density[new] - highest + math.log(chosen / total)
         counts[j, new] += 1
-        if may_open and new == opened:  # stick-breaking: a Beta(1, gamma) share of the unseen
-            log_rest = math.log(1.0 - random.random()) / gamma
-            weights[new] = max(-unseen * math.expm1(log_rest), LEAST_WEIGHT)
-            weights[capacity] = max(unseen * math.exp(log_rest), LEAST_WEIGHT)
+        if may_open and new == opened:
+            share, rest = _draw_share(gamma, discount, n_used - alone, random)
+            weights[new] = max(unseen * share, LEAST_WEIGHT)
+            weights[capacity] = max(unseen * rest, LEAST_WEIGHT)
+            n_used += not alone
+        elif alone:
+            n_used -= 1
         if new == own:
             continue
         if own >= 0:
@@ -128,6 +133,16 @@ def sweep_groups(
 
 
 @njit(nogil=True, cache=True)
+def _draw_share(gamma, discount, n_others, random):
+    """Draw the share of the unseen weight that a new cluster takes, by stick breaking; the rest."""
+    if discount == 0.0:  # Beta(1, gamma)
+        log_rest = math.log(1.0 - random.random()) / gamma
+        return -math.expm1(log_rest), math.exp(log_rest)
+    share = random.beta(1.0 - discount, gamma + (n_others + 1) * discount)
+    return share, 1.0 - share
+
+
+@njit(nogil=True, cache=True)
 def _weight(count, alpha, weight, unseen, opens):
     return alpha * unseen if opens else count + alpha * weight
 
@@ -146,6 +161,7 @@ def move_local_clusters(
     labels,  # IN and OUT (n_rows,) int32
     alpha,  # IN
     gamma,  # IN
+    discount,  # IN
     random,  # IN, a numpy Generator
 ):
     """Resample the cluster of all rows that share a group and a cluster with a visited row.
@@ -178,7 +194,8 @@ def move_local_clusters(
         statistics[capacity] = work.statistics[0]
         n_moved, counts[j, own] = counts[j, own], 0
         sizes[own] -= n_moved
-        unseen, share = weights[capacity], -math.expm1(math.log(1.0 - random.random()) / gamma)
+        unseen = weights[capacity]
+        share, _ = _draw_share(gamma, discount, np.sum(sizes > 0), random)
         opened = own
         if sizes[own] == 0:
             unseen += weights[own]

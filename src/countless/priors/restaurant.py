@@ -68,7 +68,7 @@ class Restaurant(PartitionPrior):
         """Return the largest number of clusters."""
         return np.inf
 
-    def _known(self) -> tuple[float, float]:
+    def known_parameters(self) -> tuple[float, float]:
         """Return alpha and the discount; raise a ValueError if one has a hyperprior."""
         if self.hyperpriors:
             name, hyperprior = next(iter(self.hyperpriors.items()))
@@ -77,12 +77,12 @@ class Restaurant(PartitionPrior):
 
     def log_size(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f, the weight of a cluster, for sizes from 1."""
-        _, discount = self._known()
+        _, discount = self.known_parameters()
         return _log_size(sizes, discount)
 
     def log_join(self, sizes: np.ndarray) -> np.ndarray:
         """Return log f(s + 1) / f(s), the weight of joining a cluster of s rows, from 1."""
-        _, discount = self._known()
+        _, discount = self.known_parameters()
         return np.log(sizes - discount)
 
     def log_open(self, n_clusters: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ class Restaurant(PartitionPrior):
         The first row always opens a cluster, so that its weight is set to 1 if alpha is not
         positive.
         """
-        alpha, discount = self._known()
+        alpha, discount = self.known_parameters()
         weight = np.where(n_clusters < self.most_clusters(), alpha + discount * n_clusters, 0.0)
         weight = np.where((n_clusters == 0) & (alpha <= 0), 1.0, weight)
         with np.errstate(divide="ignore"):
@@ -100,14 +100,14 @@ class Restaurant(PartitionPrior):
     def tables(self, n: int) -> Tables:
         """Return the log weights of sizes, of joining and of opening, for a sampler of n rows."""
         n = check_count("n", n)
-        _, discount = self._known()
+        _, discount = self.known_parameters()
         opening = self.log_open(np.arange(n if discount else 1))  # constant without a discount
         return Tables(*_size_tables(discount, n), opening.repeat(1 if discount else n))
 
     def log_normalizer(self, n: int) -> float:
         """Return log Z, the log of the sum of the weights of all partitions of n rows."""
         n = check_count("n", n)
-        alpha, _ = self._known()
+        alpha, _ = self.known_parameters()
         first = self.log_open(np.array([0]))[0]
         return float(gammaln(alpha + n) - gammaln(alpha + 1) + first)
 
@@ -118,14 +118,14 @@ class Restaurant(PartitionPrior):
         that there is no cancellation, however small the discount.
         """
         n = check_count("n", n)
-        alpha, discount = self._known()
+        alpha, discount = self.known_parameters()
         row = np.arange(1, n)
         return float(1 + np.cumprod((alpha + discount + row - 1) / (alpha + row)).sum())
 
     def n_clusters_distribution(self, n: int) -> np.ndarray:
         """Return the probability of each number of clusters of n rows, from 0 to n."""
         n = check_count("n", n)
-        _, discount = self._known()
+        _, discount = self.known_parameters()
         shares = np.empty(n + 1)
         count_seated(discount, np.exp(self.log_open(np.arange(n))), shares)
         return shares
@@ -148,7 +148,7 @@ class Restaurant(PartitionPrior):
         labels = np.empty(check_count("n", n), dtype=np.int32)
         random = as_generator(random_state)
         drawn = self.draw_parameters(random)
-        alpha, discount = drawn._known()
+        alpha, discount = drawn.known_parameters()
         seat_rows(alpha, discount, min(drawn.most_clusters(), len(labels)), random, labels)
         return labels
 
@@ -193,7 +193,7 @@ class Restaurant(PartitionPrior):
 
     def _sticks(self, n: int) -> tuple[float, np.ndarray]:
         """Return the parameters of the beta shares of the first components."""
-        alpha, discount = self._known()
+        alpha, discount = self.known_parameters()
         number = np.arange(1, n + 1)
         rest = np.where(number < self.most_clusters(), alpha + discount * number, 0.0)
         return 1.0 - discount, rest
@@ -278,7 +278,7 @@ class DirichletProcess(Restaurant):
         if not isinstance(self.alpha, Gamma):
             return current
         sizes = check_sizes(sizes)
-        alpha, _ = current._known()
+        alpha, _ = current.known_parameters()
         random = as_generator(random_state)
         drawn = draw_concentration(alpha, self.alpha, len(sizes), sizes.sum(), random)
         return type(self)(drawn)

@@ -58,7 +58,7 @@ class HDPChain:
     model : BoundModel
         Component model of a cluster.
     given_prior : PriorSpec
-        Both concentrations; those given as priors are sampled, too.
+        Concentrations and discount; those given as priors are sampled, too.
     rows : ndarray of shape (n_rows, n_features)
         As returned by ``model.rows``.
     group : ndarray of int32 of shape (n_rows,)
@@ -180,6 +180,9 @@ class HDPChain:
 
 
 def concentrations_of(draws: Sequence[Sequence[HDPDraw]]) -> dict[str, np.ndarray]:
-    """Return both concentrations in each draw of each chain, (n_chains, n_draws)."""
+    """Return concentrations in each draw of each chain, (n_chains, n_draws); a discount if any."""
     values = np.array([[draw.concentrations for draw in chain] for chain in draws])
-    return {name: values[:, :, place] for place, name in enumerate(Concentrations._fields)}
+    named = {name: values[:, :, place] for place, name in enumerate(Concentrations._fields)}
+    if not named["discount"].any():
+        del named["discount"]
+    return named

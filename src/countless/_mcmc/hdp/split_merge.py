@@ -42,6 +42,13 @@ class _Pieces(NamedTuple):
     log_proposal: float
 
 
+class _Rest(NamedTuple):
+    """What a split leaves: the number of clusters before it, and the weight of empty clusters."""
+
+    n_clusters: int
+    unseen: float
+
+
 def split_and_merge(
     state: HDPState,
     model: BoundModel,
@@ -74,13 +81,14 @@ def _split(data: _Data, old: HDPState, marginals: np.ndarray) -> HDPState | None
     j = others[data.random.integers(len(others))]
     weight = old.weights[whole]
     pieces = _allocate(data, np.array([i, j]), members, weight, None)
-    share = data.random.beta(*_expected_tables(pieces.counts, data.concentrations.alpha * weight))
+    share = data.random.beta(*_share_parameters(data, pieces.counts, weight))
     share = np.clip(share, LEAST_SHARE, 1.0 - LEAST_SHARE)
     own = data.model.log_marginal(pieces.statistics)
     joined = marginals[whole] - own.sum()
     log_merge_ratios = _log_merge_ratios(data, old, marginals, whole, pieces.statistics[0], own[0])
     log_merge_ratios[whole] = joined  # after the split this slot has the other piece
-    log_acceptance = _log_ratio_of_two(data, pieces.counts, weight, share) - joined
+    rest = _Rest(old.n_clusters, old.weights[-1])
+    log_acceptance = _log_ratio_of_two(data, pieces.counts, weight, share, rest) - joined
     log_acceptance -= pieces.log_proposal
     log_acceptance += 0.5 * joined - np.logaddexp.reduce(0.5 * log_merge_ratios)
     log_acceptance += np.log((len(members) - 1) / pieces.counts[:, 1].sum())
@@ -111,7 +119,8 @@ def _merge(data: _Data, old: HDPState, marginals: np.ndarray) -> HDPState | None
     counts, weight = old.counts[:, [a, b]], old.weights[a] + old.weights[b]
     sizes = counts.sum(axis=0)
     share = np.clip(old.weights[a] / weight, LEAST_SHARE, 1.0 - LEAST_SHARE)
-    log_acceptance = log_merge_ratios[b] - _log_ratio_of_two(data, counts, weight, share)
+    rest = _Rest(old.n_clusters - 1, old.weights[-1])
+    log_acceptance = log_merge_ratios[b] - _log_ratio_of_two(data, counts, weight, share, rest)
     log_acceptance += np.log(sizes[1] / (sizes.sum() - 1)) - (0.5 * log_merge_ratios[b] - log_sum)
     # The allocation probability is at most 1: this bound rejects most merges before any scan.
     log_uniform = -data.random.exponential()
@@ -136,11 +145,15 @@ def _merge(data: _Data, old: HDPState, marginals: np.ndarray) -> HDPState | None
     )
 
 
-def _log_ratio_of_two(data: _Data, counts: np.ndarray, weight: float, share: float) -> float:
+def _log_ratio_of_two(
+    data: _Data, counts: np.ndarray, weight: float, share: float, rest: _Rest
+) -> float:
     """Return the log prior ratio of two clusters to one, over the proposal density of the share.
 
-    The factor ``1 / (share (1 - share))`` is the prior ratio of the weights times the Jacobian of
-    the change of variables from the two weights to their sum and the share.
+    Without a discount d the factor ``gamma / (share (1 - share))`` is the prior ratio of the
+    weights times the Jacobian of the change of variables from the two weights to their sum and the
+    share; with one it is ``(unseen / weight)^d (share (1 - share))^(-1 - d) / B(1 - d, gamma +
+    (K + 1) d)``, where K is the number of clusters before the split.
     """
     opening = data.concentrations.alpha * weight
     log_share, log_rest = np.log(share), np.log1p(-share)
@@ -148,9 +161,18 @@ def _log_ratio_of_two(data: _Data, counts: np.ndarray, weight: float, share: flo
         opening * (1.0 - share), counts[:, 1]
     )
     total -= log_rising(opening, counts.sum(axis=1))
-    a, b = _expected_tables(counts, opening)
+    a, b = _share_parameters(data, counts, weight)
     log_drawn = (a - 1.0) * log_share + (b - 1.0) * log_rest - betaln(a, b)
-    return float(np.log(data.concentrations.gamma) - log_share - log_rest + total.sum() - log_drawn)
+    _, gamma, discount = data.concentrations
+    opened = discount * np.log(rest.unseen / weight) - (1.0 + discount) * (log_share + log_rest)
+    opened -= betaln(1.0 - discount, gamma + (rest.n_clusters + 1) * discount)
+    return float(opened + total.sum() - log_drawn)
+
+
+def _share_parameters(data: _Data, counts: np.ndarray, weight: float) -> np.ndarray:
+    """Return the parameters of the beta distribution that a share is drawn from."""
+    concentrations = data.concentrations
+    return _expected_tables(counts, concentrations.alpha * weight) - concentrations.discount
 
 
 def _expected_tables(counts: np.ndarray, opening: float) -> np.ndarray:
@@ -193,6 +215,6 @@ def _allocate(
         target = second.astype(np.int32) if forced else NO_TARGET  # type: ignore[union-attr]
         _, log_proposal = sweep_groups(
             clusters, counts, sizes, np.append(weight * tables / tables.sum(), 0.0), data.rows,
-            data.group, rest, 0, side, target, data.concentrations.alpha, 0.0, data.random,
+            data.group, rest, 0, side, target, data.concentrations.alpha, 0.0, 0.0, data.random,
         )  # fmt: skip
     return _Pieces(side, counts, clusters.statistics, log_proposal)

@@ -5,12 +5,16 @@ weights of clusters within groups are integrated out. With K clusters of weights
 weight u, n(j, k) rows of group j in cluster k, and the rising factorial x^(n), which is
 x (x + 1) ... (x + n - 1), its prior density is
 
-    gamma^K u^(gamma - 1) / (b(1) ... b(K))
+    u^(gamma + K d - 1) * product over k of b(k)^(-1 - d) / B(1 - d, gamma + k d)
     * product over groups j of  (product over k of (alpha b(k))^(n(j, k))) / alpha^(n(j))
+
+where d is the discount of the shared weights, a Pitman-Yor process; for a Dirichlet process it is
+0, and the first line is gamma^K u^(gamma - 1) / (b(1) ... b(K)).
 
 A sweep draws the cluster of each row given all others: direct assignment [1]_. Then the numbers of
 tables of the Chinese restaurant franchise are drawn as auxiliary variables. Given these, the
-weights are Dirichlet and both concentrations gamma distributed; afterwards they are discarded.
+weights are Dirichlet distributed, the tables of all groups are a partition by the shared prior, and
+the concentration of the groups is a mixture of gamma distributions. Then they are discarded.
 
 References
 ----------
@@ -23,13 +27,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 from countless._mcmc.gibbs import NO_TARGET
 from countless.kernels import hdp_gibbs as kernels
 from countless.kernels.hdp_gibbs import LEAST_WEIGHT, draw_tables, sweep_groups
 from countless.models import BoundModel
-from countless.priors.hyper import Gamma, draw_concentration
+from countless.priors import DirichletProcess, PitmanYor
+from countless.priors.hyper import Beta, Gamma, Hyperprior, draw_concentration
+from countless.priors.restaurant import Restaurant
 
 
 class HDPState(NamedTuple):
@@ -50,28 +56,39 @@ class HDPState(NamedTuple):
 
 
 class Concentrations(NamedTuple):
-    """Concentrations: ``alpha`` of the weights within groups, ``gamma`` of the shared weights."""
+    """Concentrations: ``alpha`` of the weights within groups, ``gamma`` of the shared weights.
+
+    The shared weights may have a discount, too.
+    """
 
     alpha: float
     gamma: float
+    discount: float = 0.0
 
 
 class PriorSpec(NamedTuple):
-    """Prior specification: each concentration as a number or as its gamma prior."""
+    """Prior specification: each parameter as a number or as its own prior."""
 
     alpha: float | Gamma
     gamma: float | Gamma
+    discount: float | Beta = 0.0
+
+    def shared(self, gamma: float | Gamma, discount: float | Beta) -> Restaurant:
+        """Return the prior of shared clusters with these parameters."""
+        if isinstance(self.discount, Beta) or self.discount:
+            return PitmanYor(gamma, discount)
+        return DirichletProcess(gamma)
 
     def draw(self, random: np.random.Generator) -> Concentrations:
-        """Draw the concentrations that have a prior."""
+        """Draw the parameters that have a prior."""
         return Concentrations(
-            *(value.draw(random) if isinstance(value, Gamma) else value for value in self)
+            *(value.draw(random) if isinstance(value, Hyperprior) else value for value in self)
         )
 
     def log_density(self, drawn: Concentrations) -> float:
-        """Return the log prior density of the concentrations that have a prior."""
+        """Return the log prior density of the parameters that have a prior."""
         pairs = zip(self, drawn, strict=True)
-        return sum(value.log_density(at) for value, at in pairs if isinstance(value, Gamma))
+        return sum(value.log_density(at) for value, at in pairs if isinstance(value, Hyperprior))
 
 
 def count_cells(group: np.ndarray, labels: np.ndarray, n_groups: int) -> np.ndarray:
@@ -107,7 +124,7 @@ def assign_rows(
         clusters = model.clusters(len(statistics), statistics)
         visit, _ = sweep_groups(
             clusters, counts, counts.sum(axis=0), weights, rows, group, order, visit, labels,
-            NO_TARGET, concentrations.alpha, concentrations.gamma, random,
+            NO_TARGET, *concentrations, random,
         )  # fmt: skip
         state = _drop_empty_clusters(HDPState(labels, counts, weights, clusters.statistics))
     return state
@@ -174,15 +191,18 @@ def draw_weights(
     """Draw the weights of clusters and both concentrations, given the clusters of rows."""
     tables = np.empty(state.n_clusters, dtype=np.int64)
     draw_tables(state.counts, concentrations.alpha * state.weights[:-1], random, tables)
-    n_tables, (alpha, gamma) = int(tables.sum()), concentrations
-    if isinstance(given_prior.gamma, Gamma):
-        gamma = draw_concentration(gamma, given_prior.gamma, state.n_clusters, n_tables, random)
+    alpha, gamma, discount = concentrations
+    given = given_prior.shared(given_prior.gamma, given_prior.discount)
+    if given.hyperpriors:
+        now = given.update_parameters(given_prior.shared(gamma, discount), tables, random)
+        gamma, discount = now.known_parameters()
     if isinstance(given_prior.alpha, Gamma):
-        group_sizes = state.counts.sum(axis=1)
+        group_sizes, n_tables = state.counts.sum(axis=1), int(tables.sum())
         alpha = draw_concentration(alpha, given_prior.alpha, n_tables, group_sizes, random)
-    weights = random.standard_gamma(np.append(tables, gamma))
+    rest = gamma + state.n_clusters * discount
+    weights = random.standard_gamma(np.append(tables - discount, rest))
     weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT)
-    return state._replace(weights=weights), Concentrations(alpha, gamma)
+    return state._replace(weights=weights), Concentrations(alpha, gamma, discount)
 
 
 def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
@@ -192,7 +212,9 @@ def log_rising(start: np.ndarray | float, steps: np.ndarray) -> np.ndarray:
 
 def log_prior_of_state(state: HDPState, concentrations: Concentrations) -> float:
     """Return the log prior density of the state."""
-    (alpha, gamma), weights = concentrations, state.weights
-    total = state.n_clusters * np.log(gamma) + (gamma - 1.0) * np.log(weights[-1])
-    total -= np.log(weights[:-1]).sum() + log_rising(alpha, state.counts.sum(axis=1)).sum()
+    (alpha, gamma, discount), weights = concentrations, state.weights
+    rest = gamma + discount * np.arange(1, state.n_clusters + 1)
+    total = (rest[-1] - 1.0) * np.log(weights[-1]) - betaln(1.0 - discount, rest).sum()
+    total -= (1.0 + discount) * np.log(weights[:-1]).sum()
+    total -= log_rising(alpha, state.counts.sum(axis=1)).sum()
     return float(total + log_rising(alpha * weights[:-1], state.counts).sum())
