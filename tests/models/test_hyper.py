@@ -157,3 +157,40 @@ def test_repeated_values_make_no_cluster_narrower_than_their_rounding(model):
     assert np.isclose(bound.hyper.low, -np.log(12.0)).sum() == 1
     other = model.bind(X + random.normal(size=X.shape))
     assert not np.isclose(other.hyper.low, -np.log(12.0)).any()
+
+
+def test_empirical_bayes_is_the_maximum_of_a_grid(case):
+    """No point of a grid about the optimum has a higher evidence, times the prior or without."""
+    labels = np.arange(len(case.X)) % 3
+    for use_prior in (False, True):
+        fitted = case.learned.fit_hyper(case.X, labels, use_prior=use_prior)
+        bound = case.learned.bind(case.X)
+        statistics = bound.statistics(bound.spread(bound.rows(case.X)), labels)
+
+        def height(value, use_prior=use_prior, bound=bound, statistics=statistics):
+            if np.any(value < bound.hyper.low):
+                return -np.inf
+            found = bound.with_hyper(value).log_marginal(statistics).sum()
+            return found + (bound.hyper.log_prior(value) if use_prior else 0.0)
+
+        best = height(fitted.hyper.value)
+        assert best >= height(bound.hyper.value) - 1e-9
+        for place in np.flatnonzero(bound.hyper.free):
+            for step in (-1.0, -0.3, 0.3, 1.0):
+                other = fitted.hyper.value.copy()
+                other[place] += step * bound.hyper.spread[place]
+                inside = abs(other - bound.hyper.center) <= 20 * bound.hyper.spread
+                assert not inside.all() or best >= height(other) - 1e-3
+
+
+def test_empirical_bayes_of_balanced_groups_is_the_analysis_of_variance():
+    """With a known mean: the mean square within, and that of means less its share of noise."""
+    random = np.random.default_rng(3)
+    X = 3.0 * np.repeat(random.normal(size=12), 5) + random.normal(size=60)
+    groups = X.reshape(12, 5)
+    within = ((groups - groups.mean(axis=1, keepdims=True)) ** 2).sum() / 48
+    between = (groups.mean(axis=1) ** 2).mean() - within / 5
+    fitted = FixedGaussian(mean=0.0).fit_hyper(X[:, None], np.repeat([*"abcdefghijkl"], 5))
+    np.testing.assert_allclose(np.exp(fitted.hyper.value[1:]), [within, between], rtol=1e-3)
+    with pytest.raises(ValueError, match="labels has 2 labels; X has 60 rows"):
+        FixedGaussian().fit_hyper(X[:, None], [0, 1])

@@ -121,9 +121,12 @@ def join_hypers(parts: Sequence[Hyper]) -> Hyper:
 
 
 def climb(
-    hyper: Hyper, log_joint: Callable[[np.ndarray], tuple[float, np.ndarray]], max_iter: int = 200
+    hyper: Hyper,
+    log_joint: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    max_iter: int = 200,
+    use_prior: bool = True,
 ) -> np.ndarray:
-    """Maximise ``log_joint`` (value and gradient) plus the log prior, by L-BFGS-B."""
+    """Maximise ``log_joint`` (value and gradient), by default plus the log prior, by L-BFGS-B."""
     if not hyper.free.any():
         return hyper.value
 
@@ -136,8 +139,9 @@ def climb(
     def downhill(moved):
         value = _with_free(hyper, origin + unit * moved)
         height, slope = log_joint(value)
-        slope = (slope + hyper.log_prior_gradient(value))[hyper.free]
-        return -height - hyper.log_prior(value), -slope * unit
+        if use_prior:
+            height, slope = height + hyper.log_prior(value), slope + hyper.log_prior_gradient(value)
+        return -height, -slope[hyper.free] * unit
 
     # Bounds, so that no step overshoots to a scale of 0 or infinity.
     reach = FARTHEST * spread

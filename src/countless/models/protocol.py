@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from countless._labels import check_labels, number_by_appearance
 from countless.kernels import models as kernels
 from countless.kernels.arrays import plain
 from countless.models.checks import spread_rounding
@@ -41,6 +42,42 @@ class Model(BaseEstimator, ABC):
     @abstractmethod
     def bind(self, X: Any) -> BoundModel:
         """Return the model of the columns of ``X``, all hyperparameters set."""
+
+    def fit_hyper(self, X: Any, labels: Any = None, *, use_prior: bool = False) -> BoundModel:
+        """Return the model bound to a table, with optimal hyperparameters: empirical Bayes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        labels : array-like of shape (n_samples,), optional
+            The cluster of each row, as any labels; by default all are one cluster. Hyperparameters
+            of a mixture are fitted, too, by `DPMixture` with ``inference='map'`` or
+            'variational': ``model_``.
+        use_prior : bool, default=False
+            Maximise the evidence times the prior density of the hyperparameters, as `DPMixture`
+            does, instead of the evidence, the marginal likelihood of the rows.
+
+        Returns
+        -------
+        BoundModel
+            Its hyperparameters are ``hyper.value``, those that the user gave unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from countless.models import FixedGaussian
+        >>> X = np.array([[0.0], [2.0], [10.0], [12.0], [20.0], [22.0]])
+        >>> fitted = FixedGaussian(mean=11.0).fit_hyper(X, [0, 0, 1, 1, 2, 2])
+        >>> np.exp(fitted.hyper.value[1:]).round(2)  # variances of rows and of cluster means
+        array([ 2.  , 65.67])
+        """
+        bound = self.bind(X)
+        rows = bound.spread(bound.rows(X))
+        given = np.zeros(len(rows), dtype=int) if labels is None else check_labels("labels", labels)
+        if len(given) != len(rows):
+            raise ValueError(f"labels has {len(given)} labels; X has {len(rows)} rows")
+        statistics = bound.statistics(rows, number_by_appearance(given)[1])
+        return bound.fit_hyper(statistics, use_prior=use_prior)
 
     def check_shape(self, n_rows: int, n_columns: int) -> None:
         """Raise a ValueError if a table has too few rows for this model."""
@@ -227,15 +264,29 @@ class BoundModel(ClusterModel):
         other._prepare()
         return other
 
-    def fit_hyper(self, statistics: np.ndarray) -> BoundModel:
-        """Return the model with the MAP hyperparameters given these clusters."""
+    def fit_hyper(self, statistics: np.ndarray, *, use_prior: bool = True) -> BoundModel:
+        """Return the model with optimal free hyperparameters given these clusters.
+
+        Parameters
+        ----------
+        statistics : ndarray of shape (n_clusters, width)
+            Of each cluster; weights of rows may be fractions.
+        use_prior : bool, default=True
+            Maximise the posterior density of the hyperparameters; otherwise their evidence, the
+            marginal likelihood of the rows (empirical Bayes, or type II maximum likelihood), within
+            20 prior standard deviations of their prior center.
+
+        Returns
+        -------
+        BoundModel
+        """
 
         def log_joint(value):
             model = self.with_hyper(value)
             gradient = model.log_marginal_gradient(statistics).reshape(-1, len(value))
             return float(np.sum(model.log_marginal(statistics))), gradient.sum(axis=0)
 
-        return self.with_hyper(climb(self.hyper, log_joint))
+        return self.with_hyper(climb(self.hyper, log_joint, use_prior=use_prior))
 
     def sample_hyper(
         self,
