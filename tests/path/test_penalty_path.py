@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from countless._data import open_rows
 from countless._path.micro import CORESET, micro_clusters, sample_positions
-from countless._path.penalty import penalty_path
+from countless._path.penalty import Fitted, penalty_path
 from countless.divergences import DIVERGENCES, get_divergence
 
 
@@ -108,6 +108,16 @@ def test_the_chosen_plateau_comes_first_and_scores_order_the_rest(blobs):
     scores = [plateau.score for plateau in path.plateaus[1:]]
     assert scores == sorted(scores, reverse=True)
     assert "n_clusters=4" in repr(path)
+
+
+def test_a_better_clustering_takes_others_off_the_path(blobs):
+    path = penalty_path(blobs)
+    lowest = path.objective_at(0.0)
+    path = path.with_fit(Fitted(6, path.penalty_for(4), lowest, path.labels_at(0.0)))
+    assert path.interval(5) is None
+    assert path.plateaus[0].n_clusters == 6
+    assert 5 not in {plateau.n_clusters for plateau in path.plateaus}
+    assert 0 <= path.confidence <= 1
 
 
 def test_units_and_shifts_change_nothing(blobs):

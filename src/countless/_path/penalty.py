@@ -206,7 +206,8 @@ class PenaltyPath(Path):
         found = [
             Plateau(k, *self._interval(k), *map(float, one))
             for k, one in enumerate(zip(width, null_width, evidence, strict=True), start=2)
-            if one[0] > 0
+            # A better clustering of another number may have taken this one off the path.
+            if one[0] > 0 and self.interval(k) is not None
         ]
         one = Plateau(1, *self._interval(1), np.inf, np.inf, 0.0)
         ranked = sorted([one, *found], key=lambda plateau: -plateau.score)
