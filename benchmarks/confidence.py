@@ -21,7 +21,6 @@ import countless
 from default_answer import CLOUD_SEEDS, data_folder, read
 from generated import draw_problem
 
-RESAMPLES = 2  # of each public set
 EDGES = np.linspace(0, 1, 6)
 
 
@@ -33,17 +32,19 @@ class Answer(NamedTuple):
     right: bool
 
 
-def tables(paths: list[Path], seeds: range) -> Iterator[tuple[str, np.ndarray, set[int]]]:
+def tables(
+    paths: list[Path], n_resamples: int, seeds: range
+) -> Iterator[tuple[str, np.ndarray, set[int]]]:
     """Yield source, rows and the numbers of clusters that are right."""
     for place, path in enumerate(paths):
         X, labelings = read(path)
         yield "public sets", X, {len(set(y[y > 0])) for y in labelings}
-        for draw in range(RESAMPLES):
+        for draw in range(n_resamples):
             rows = np.random.default_rng([place, draw]).integers(len(X), size=len(X))
             yield "resamples", X[rows], {len(set(y[rows][y[rows] > 0])) for y in labelings}
     for seed in seeds:
         X, y, _ = draw_problem(seed)
-        k = len(np.unique(y[y >= 0]))
+        k = len(np.unique(y[y > 0]))
         yield "clouds" if k == 1 else "generated sets", X, {k}
 
 
@@ -73,14 +74,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("estimators", nargs="*", default=["AutoClustering", "DPMeans"])
     parser.add_argument("--data", type=Path, default=data_folder())
+    parser.add_argument("--resamples", type=int, default=1, help="of each public set")
+    parser.add_argument("--generated", type=int, default=200, help="generated sets and clouds")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sets")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    paths, seeds = sorted(args.data.glob("*.csv.gz")), CLOUD_SEEDS
+    paths, seeds = sorted(args.data.glob("*.csv.gz")), CLOUD_SEEDS[: args.generated]
     if args.quick:
         paths, seeds = paths[::10], seeds[::10]
     answers: dict[str, list[Answer]] = {name: [] for name in args.estimators}
-    for source, X, known in tables(paths, seeds):
+    for source, X, known in tables(paths, args.resamples, seeds):
         for name in args.estimators:
             model = getattr(countless, name)().fit(X)
             sure = model.path_.confidence if name == "DPMeans" else model.confidence_

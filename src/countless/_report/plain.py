@@ -127,9 +127,10 @@ def what_to_try(n_clusters: int, confidence: float) -> list[str]:
     """
     if n_clusters > 1 and confidence >= WEAK:
         return []
+    why = "This is a weak answer" if confidence < WEAK else "If you expected several"
     return [
-        "This is a weak answer: look at the candidates (--plot), or leave out columns that have "
-        "nothing to do with the clusters (--exclude).",
+        f"{why}: look at the candidates (--plot), or leave out columns that have nothing to do "
+        "with the clusters (--exclude).",
         "--method dp-mixture says how probable each number of clusters is; --method NAME takes "
         "one of the candidates at its word.",
     ]
