@@ -456,6 +456,11 @@ class DPMeans(
         X = validate_numbers(self, X, reset=False)
         check_same_rows(X, self.labels_)
         weight = given_weight(sample_weight, len(X))
+        if not np.isclose(weight.sum(), self.cluster_weights_.sum(), rtol=1e-6):
+            raise ValueError(
+                "X and sample_weight must be those of the fit, which have a weight of "
+                f"{self.cluster_weights_.sum():g}; got {weight.sum():g}"
+            )
         labels = self.labels_
         within = within_clusters(X, weight, labels)
         return OptimalityGap(

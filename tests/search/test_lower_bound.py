@@ -181,6 +181,8 @@ def test_what_has_no_bound_is_refused():
         DPMeans(penalty=1.0, divergence="kl").fit(X).optimality_gap(X)
     with pytest.raises(ValueError, match="the rows of the fit: 30 rows; got 29"):
         DPMeans(penalty=1.0).fit(X).optimality_gap(X[:29])
+    with pytest.raises(ValueError, match="have a weight of 60; got 30"):
+        DPMeans(penalty=1.0).fit(X, sample_weight=np.full(30, 2.0)).optimality_gap(X)
     with pytest.raises(ValueError, match="the rows of the fit: 30 rows; got 29"):
         HDPMeans(1.0, 1.0).fit(X).optimality_gap(X[:29])
 
