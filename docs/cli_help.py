@@ -21,8 +21,8 @@ clusters, its confidence, and the features that distinguish each cluster. It wri
 
 - `table.csv`: the table, its text as it was, with two more columns, `cluster` and `distance`: that
   of the row from the mean of its cluster in units of the prepared columns. It has the format of the
-  input, so for Parquet it is `table.parquet`. It is not written for arrays, standard input, graphs,
-  views and biclusters, nor out of core,
+  input, so for Parquet it is `table.parquet` ([](files.md) has all formats). It is not written for
+  arrays, standard input, graphs without `--nodes`, views and biclusters, nor out of core,
 - `labels.csv`: a line for each row of the table, in its order, for programs: the same from all
   methods, streams and `predict`; a row dropped for missing values has an empty label,
   (with `--layers` both have a column for each layer, `layer_1`, `layer_2`, ..., coarse to fine),

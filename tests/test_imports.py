@@ -45,7 +45,7 @@ FLOORS = (
     {entry.module.split(".")[1] for entry in ESTIMATORS.values()} - {"auto"}
     | {"_kernel_estimator", "baselines", "k_medoids", "stability"},
     {"_auto", "auto", "edited_clustering"},
-    {"_export", "_report", "image", "plot", "preprocess", "serialize"},
+    {"_export", "_report", "anndata", "image", "plot", "preprocess", "serialize"},
     {"cli", "__main__"},
 )
 FLOOR = {part: level for level, parts in enumerate(FLOORS) for part in parts}

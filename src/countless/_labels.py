@@ -38,6 +38,25 @@ def number_by_appearance(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return names[order], number[inverse]
 
 
+def number_by_size(labels: np.ndarray) -> np.ndarray:
+    """Number clusters 0, 1, ... by size, the largest first; of equal ones the first to appear.
+
+    A negative label, of rows without a cluster, is unchanged.
+
+    Examples
+    --------
+    >>> number_by_size(np.array([5, 3, 3, -1, 7])).tolist()
+    [1, 0, 0, -1, 2]
+    """
+    found = np.array(labels)
+    names, numbers = number_by_appearance(found[found >= 0])
+    order = np.argsort(-np.bincount(numbers, minlength=len(names)), kind="stable")
+    place = np.empty(len(order), dtype=found.dtype)
+    place[order] = np.arange(len(order))
+    found[found >= 0] = place[numbers]
+    return found
+
+
 def look_up(table: np.ndarray, labels: Any) -> Any:
     """Return ``table[labels]``, as an array, or as a Dask array if labels are one."""
     if isinstance(labels, np.ndarray):

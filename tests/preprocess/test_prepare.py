@@ -85,16 +85,41 @@ def test_text_that_is_all_numbers_is_text():
     assert examine_columns(table, Roles())[0].kind == "categorical"
 
 
-def test_decimal_commas_are_recognised():
+def test_decimal_commas_next_to_decimal_points_are_refused():
     table = table_of(x=words("1,5", "2,5", "1,5"), y=numbers(5, 6, 8))
-    with pytest.raises(InputError, match="--decimal ,"):
+    with pytest.raises(InputError, match=r"as '1,5'; say --decimal ,"):
         examine_columns(table, Roles())
 
 
-def test_commas_between_thousands_are_not_taken_for_decimal_points():
-    table = table_of(x=words("1,000", "2,500", "700"), y=numbers(5, 6, 8))
-    with pytest.raises(InputError, match=r"'x' holds numbers like '1,000': take the commas out"):
+def test_a_mistake_among_dates_is_named():
+    table = table_of(day=words(*[f"2024-01-{day}" for day in range(10, 30)], "2024-02-30"))
+    with pytest.raises(InputError, match="row 21 is '2024-02-30', but 20 other rows hold dates"):
         examine_columns(table, Roles())
+
+
+def test_zeros_and_ones_are_binary_and_count_as_a_category_of_two():
+    plan = plan_of(table_of(b=numbers(0, 1, 1, 0), x=numbers(5, 1, 1, 2)))
+    assert (plan.columns[0].kind, plan.columns[0].done) == ("binary", "as a category of two")
+    apart = plan.prepared.matrix[0, 0] - plan.prepared.matrix[1, 0]
+    assert apart**2 == pytest.approx(2)  # as two levels, one-hot encoded
+
+
+def test_free_text_is_told_what_to_do_with():
+    said = words(
+        "it was a very good day", "we did not like it at all", "nothing to say of this one"
+    )
+    fact = examine_columns(table_of(said=said, x=numbers(5, 1, 1)), Roles())[0]
+    assert fact.kind == "text"
+    assert "--texts" in fact.left_out
+
+
+def test_another_unit_than_at_the_fit_is_a_warning():
+    fitted = plan_of(table_of(x=Numbers(np.array([0.1, 0.5, 0.7]), "%"))).preparation
+    assert Preparation.from_json(fitted.to_json()) == fitted
+    note = fitted.apply(table_of(x=numbers(10, 50, 70))).notes
+    assert note == [
+        "column 'x' holds plain numbers, and held percent as shares of 1 when the model was fitted"
+    ]
 
 
 def test_why_no_column_is_left_is_said():

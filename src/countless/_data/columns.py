@@ -1,6 +1,5 @@
 """The kind of each column of a table, and whether it is used in the clustering."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,14 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._errors import InputError
-from .table import Numbers, Table, Unusable, Words, listing
+from .quantities import NEARLY_ALL, Notation, parse
+from .table import PLAIN, Numbers, Table, Unusable, Words, listing, what_unit
 
 MANY_LEVELS = 100
-NEARLY_ALL = 0.9
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+\s*")
-_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})*(\.\d+)?\s*")
+FREE_TEXT = 4  # words of a value, on average
 _EXACT = 2.0**53  # beyond it adjacent integers are the same float
 
 
@@ -54,6 +50,7 @@ class ColumnFacts(NamedTuple):
     n_missing: int
     n_distinct: int | None
     left_out: str | None
+    unit: str = PLAIN  # of numbers that are written as text, or dates
 
     @property
     def used(self) -> bool:
@@ -111,10 +108,15 @@ def examine_columns(table: Table, roles: Roles) -> list[ColumnFacts]:
         raise InputError(f"{table.source} has one row only: there is nothing to cluster")
 
     def check(name: str) -> None:
-        if name not in roles.categorical:
+        if name not in roles.categorical and name not in table.aside:
             _refuse_nearly_numbers(table, name)
 
+    unasked = {*table.aside} - {*roles.columns, *roles.categorical}
     found = [_facts(table, name, forced=name in roles.categorical) for name in table.columns]
+    found = [
+        one._replace(left_out=table.aside[one.name]) if one.name in unasked else one
+        for one in found
+    ]
     return choose_columns(found, roles, table.source, check)
 
 
@@ -162,12 +164,15 @@ def _facts(table: Table, name: str, forced: bool) -> ColumnFacts:
     n_distinct = len(column.levels)
     left_out = None
     kind = "categorical"
+    many = n_distinct > MANY_LEVELS or n_distinct > present / 2
     if present == 0:
         kind, left_out = "empty", "holds nothing"
     elif n_distinct == 1:
         kind, left_out = "constant", f"always {column.levels[0]!r}"
     elif forced:
         pass
+    elif many and np.mean([len(level.split()) for level in column.levels]) >= FREE_TEXT:
+        kind, left_out = "text", "free text; --texts describes clusters by the words of a file"
     elif n_distinct == present or n_distinct > max(10, present / 2):
         kind, left_out = "identifier", f"{n_distinct} different values in {present} rows"
     elif n_distinct > MANY_LEVELS:
@@ -186,7 +191,19 @@ def _number_facts(name: str, column: Numbers, n_missing: int) -> ColumnFacts:
     counts = values[0] in (0, 1) and n > 2 and values[-1] - values[0] == n - 1
     if not n_missing and counts and np.array_equal(values, values[0] + np.arange(n)):
         return ColumnFacts(name, "identifier", 0, n, "counts the rows")
-    return ColumnFacts(name, "numeric", n_missing, None, None)
+    kind = "binary" if is_binary(values) else "numeric"
+    return ColumnFacts(name, kind, n_missing, None, None, column.unit)
+
+
+def is_binary(values: np.ndarray) -> bool:
+    """Whether all values are 0 or 1.
+
+    Examples
+    --------
+    >>> is_binary(np.array([0.0, 1.0])), is_binary(np.array([0.5, 1.0]))
+    (True, False)
+    """
+    return bool(((values == 0) | (values == 1)).all())
 
 
 def _refuse_useless(found: ColumnFacts) -> None:
@@ -206,28 +223,32 @@ def _refuse_nearly_numbers(table: Table, name: str) -> None:
     if not isinstance(column, Words):
         return
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+    style = table.style
+    found = parse(column.levels, Notation(style.decimal or ".", style.thousands))
+    fits = {unit: found.of_unit(unit) for unit in found.units if unit is not None}
+    if not fits:
+        _refuse_commas(name, column)
+        return
+    unit = max(fits, key=lambda unit: counts[fits[unit]].sum())
+    others = np.flatnonzero(~fits[unit])
+    n_fitting = counts[fits[unit]].sum()
+    if not len(others) or n_fitting < NEARLY_ALL * counts.sum():
+        _refuse_commas(name, column)
+        return  # with no others: the file declares them as text: codes, not quantities
+    row = int(np.flatnonzero(np.isin(column.codes, others))[0])
+    hold = "numbers" if unit == PLAIN else what_unit(unit).partition(" as ")[0]
+    raise InputError(
+        f"column {name!r}, row {row + 1} is {column.levels[column.codes[row]]!r}, "
+        f"but {n_fitting} other rows hold {hold}; mend it, or say "
+        f"--exclude {name} or --categorical {name}"
+    )
 
-    def fitting(pattern: re.Pattern[str]) -> np.ndarray:
-        return np.array([pattern.fullmatch(level) is not None for level in column.levels])
 
-    def nearly_all(fits: np.ndarray) -> bool:
-        return bool(counts[fits].sum() >= NEARLY_ALL * counts.sum())
-
-    numbers = fitting(_NUMBER)
-    if numbers.all():
-        return  # the file declares them as text: codes, not quantities
-    if nearly_all(numbers):
-        row = int(np.flatnonzero(np.isin(column.codes, np.flatnonzero(~numbers)))[0])
+def _refuse_commas(name: str, column: Words) -> None:
+    """Reject a column of numbers with decimal commas, where the others have decimal points."""
+    found = parse(column.levels, Notation(","))
+    commas = [level for level in column.levels if "," in level]
+    if commas and all(unit == PLAIN for unit in found.units):
         raise InputError(
-            f"column {name!r}, row {row + 1} is {column.levels[column.codes[row]]!r}, "
-            f"but {counts[numbers].sum()} other rows hold numbers; mend it, or say "
-            f"--exclude {name} or --categorical {name}"
+            f"column {name!r} holds numbers with decimal commas, as {commas[0]!r}; say --decimal ,"
         )
-    if nearly_all(fitting(_THOUSANDS)):
-        example = next(level for level in column.levels if "," in level)
-        raise InputError(
-            f"column {name!r} holds numbers like {example!r}: take the commas out, or say "
-            "--decimal , if they are decimal points"
-        )
-    if nearly_all(fitting(_COMMA_NUMBER)):
-        raise InputError(f"column {name!r} holds numbers with a decimal comma; say --decimal ,")

@@ -13,7 +13,7 @@ from .._formats import Format, TextStyle
 from . import part
 from .npy import FlatFile, npy_table
 from .part import Tables, batch_rows, one_line, with_words
-from .table import Column, Numbers, Table
+from .table import Column, Contents, Numbers, Table
 
 
 class ArrayPart(NamedTuple):
@@ -48,7 +48,7 @@ class ArrayPart(NamedTuple):
 
 def read(
     file: io.BufferedIOBase, name: str, format: Format, style: TextStyle, as_text: Set[str]
-) -> tuple[dict[str, Column], int]:
+) -> Contents:
     """Read an array as columns of numbers."""
     try:
         array = read_npy(file)
@@ -62,7 +62,7 @@ def read(
     columns: dict[str, Column] = {
         f"column_{j + 1}": Numbers(values) for j, values in enumerate(by_column)
     }
-    return columns, array.shape[0]
+    return Contents(columns, array.shape[0])
 
 
 def parts(path: Path, format: Format, style: TextStyle) -> list[ArrayPart]:

@@ -11,10 +11,10 @@ from pyarrow import dataset, parquet
 
 from .._errors import InputError
 from .._formats import FORMATS, Format, TextStyle
-from .arrow import Columns, columns_of, one_line_errors
+from .arrow import columns_of, contents_of, edited_table, one_line_errors
 from .npy import FlatFile
 from .part import Tables, batch_rows, with_words
-from .table import Table
+from .table import Contents, Filled, Table
 
 
 class ParquetPart(NamedTuple):
@@ -48,7 +48,7 @@ class ParquetPart(NamedTuple):
 
 def read(
     file: io.BufferedIOBase, name: str, format: Format, style: TextStyle, as_text: Set[str]
-) -> Columns:
+) -> Contents:
     """Read a Parquet file.
 
     Examples
@@ -57,41 +57,37 @@ def read(
     >>> file = io.BytesIO()
     >>> parquet.write_table(pa.table({"a": [1, None]}), file)
     >>> _ = file.seek(0)
-    >>> read(file, "t", FORMATS["parquet"], TextStyle(), set())[0]["a"].values
+    >>> read(file, "t", FORMATS["parquet"], TextStyle(), set()).columns["a"].values
     array([ 1., nan])
     """
     with one_line_errors(name):
         table = parquet.ParquetFile(file).read()
-    return columns_of(table, table.column_names, name, as_text)
+    return contents_of(table, name, style, as_text)
 
 
-def extend(
+def edit(
     file: io.BufferedIOBase,
     name: str,
-    format: Format,
-    style: TextStyle,
-    columns: Mapping[str, np.ndarray],
+    table: Table,
+    added: Mapping[str, np.ndarray],
+    filled: Filled,
 ) -> bytes:
-    """Return the table with more columns of numbers; NaN is null.
+    """Return the table with more columns of numbers, and some cells filled; NaN is null.
 
     Examples
     --------
-    >>> from countless._formats import FORMATS
     >>> file = io.BytesIO()
     >>> parquet.write_table(pa.table({"a": [1, None]}), file)
-    >>> more = {"cluster": np.array([0.0, np.nan])}
-    >>> new = extend(file, "t", FORMATS["parquet"], TextStyle(), more)
+    >>> from countless._data.table import Numbers
+    >>> table = Table("t", {"a": Numbers(np.ones(2))}, 2)
+    >>> new = edit(file, "t", table, {"cluster": np.array([0.0, np.nan])}, {1: {"a": 2.0}})
     >>> parquet.read_table(io.BytesIO(new)).to_pydict()
-    {'a': [1, None], 'cluster': [0, None]}
+    {'a': [1, 2], 'cluster': [0, None]}
     """
+    new = io.BytesIO()
     with one_line_errors(name):
-        table = parquet.ParquetFile(file).read()
-        for label, values in columns.items():
-            array = pa.array(values, from_pandas=True)
-            whole = np.array_equal(values[~np.isnan(values)] % 1, np.zeros(len(array.drop_null())))
-            table = table.append_column(label, array.cast(pa.int64()) if whole else array)
-        new = io.BytesIO()
-        parquet.write_table(table, new)
+        found = parquet.ParquetFile(file).read()
+        parquet.write_table(edited_table(found, table, added, filled), new)
     return new.getvalue()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from .._errors import InputError
 from .._formats import FORMATS, TextStyle, format_of
 from .part import with_words
-from .table import Table
+from .table import Filled, Table
 from .write import Content
 
 
@@ -29,11 +29,10 @@ def read_table(
     ----------
     source : str
         A path, or ``'-'`` for standard input.
-    format : {'csv', 'tsv', 'parquet', 'npy'}, optional
-        By default given by the file's extension; standard input is CSV.
+    format : str, optional
+        A key of `FORMATS`; by default given by the file's extension; standard input is CSV.
     style : TextStyle, optional
-        Delimiter, decimal point and header of a text table. By default the delimiter is the
-        format's, the decimal point is a point, and the first line names the columns.
+        How the file is written; what it does not say is guessed.
     as_text : set of str
         Columns whose values are text even where they look like numbers.
 
@@ -68,33 +67,44 @@ def read_table(
     with _opened(source) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        columns, n_rows = reader.read(file, name, chosen, style, as_text)
+        found = reader.read(file, name, chosen, style, as_text)
+    columns, n_rows = found.columns, found.n_rows
     if n_rows == 0 or not columns:
         raise InputError(f"{name} has no {'rows' if columns else 'columns'}")
     columns = with_words(columns, as_text)
     path = None if source == "-" else Path(source)
-    return Table(name, columns, n_rows, chosen.name, digest, chosen.uniform, path, style)
+    return Table(
+        name,
+        columns,
+        n_rows,
+        chosen.name,
+        digest,
+        chosen.uniform,
+        path,
+        *found[2:],
+    )
 
 
-def extended(table: Table, columns: Mapping[str, np.ndarray]) -> Content:
-    """Return the file of a table with more columns of numbers; all else stays as it is.
+def edited(table: Table, added: Mapping[str, np.ndarray], filled: Filled | None = None) -> Content:
+    """Return the file of a table with more columns of numbers, and some cells filled.
+
+    All else stays as it is.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "pets.csv")
-    >>> _ = path.write_text("kind,weight\\ncat,4.10\\n")
-    >>> extended(read_table(str(path)), {"cluster": np.array([0.0])})
-    b'kind,weight,cluster\\ncat,4.10,0\\n'
+    >>> _ = path.write_text("kind,weight\\ncat,4.10\\ndog,\\n")
+    >>> edited(read_table(str(path)), {"cluster": np.array([0.0, 1.0])}, {1: {"weight": 30.0}})
+    b'kind,weight,cluster\\ncat,4.10,0\\ndog,30,1\\n'
     """
     assert table.path is not None, "standard input is gone"
-    chosen = FORMATS[table.format]
-    columns = {_free_name(name, table): values for name, values in columns.items()}
+    added = {_free_name(name, table): values for name, values in added.items()}
     with _opened(str(table.path)) as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != table.sha256:
             raise InputError(f"{table.source} has changed since it was read")
         file.seek(0)
-        return chosen.reader().extend(file, table.source, chosen, table.style, columns)
+        return FORMATS[table.format].reader().edit(file, table.source, table, added, filled or {})
 
 
 def _free_name(name: str, table: Table) -> str:

@@ -56,6 +56,9 @@ def open_source(path: str, format: str | None = None, style: TextStyle | None = 
     if not place.exists():
         raise InputError(f"cannot read {path}: No such file or directory")
     chosen = FORMATS["parquet" if place.is_dir() else format or format_of(path)]
+    if not chosen.blocks:
+        able = ", ".join(each.name for each in FORMATS.values() if each.blocks)
+        raise InputError(f"--out-of-core and --dask read {able}; not {chosen.title}")
     return Source(place, chosen, chosen.reader().parts(place, chosen, style or TextStyle()))
 
 

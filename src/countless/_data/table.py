@@ -3,20 +3,35 @@
 Rows are numbered from 1 in all messages, and the header line is not a row.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from .._errors import InputError
 from .._formats import TextStyle
 
+# Units of columns; others are '%', '‰' (values are shares of 1) and currencies.
+PLAIN, DATE, DATE_TIME, TIME = "", "date", "date and time", "time"
+PER = {"%": 100.0, "‰": 1000.0}
+_AS_WRITTEN = {DATE: "%Y-%m-%d", DATE_TIME: "%Y-%m-%d %H:%M:%S", TIME: "%H:%M:%S"}
+_EPOCH = datetime(1970, 1, 1)
+
 
 @dataclass(frozen=True)
 class Numbers:
     """A column of numbers; NaN is a missing value.
+
+    The ``unit`` is what the file had: dates are days since 1970-01-01, times of day are days, and
+    percentages are shares of 1.
 
     Examples
     --------
@@ -26,6 +41,7 @@ class Numbers:
     """
 
     values: np.ndarray
+    unit: str = PLAIN
 
     @property
     def missing(self) -> np.ndarray:
@@ -73,6 +89,20 @@ class Unusable:
 
 
 Column = Numbers | Words | Unusable
+Columns = dict[str, Column]
+# New values of cells, by row and column.
+Filled = Mapping[int, Mapping[str, float | str]]
+
+
+class Contents(NamedTuple):
+    """What a reader returns: columns, the number of rows, and how the file was read."""
+
+    columns: Columns
+    n_rows: int
+    style: TextStyle = TextStyle()
+    notes: tuple[str, ...] = ()  # what was guessed, for the user
+    aside: Mapping[str, str] = MappingProxyType({})  # columns that take no part unasked, and why
+    nodes: Table | None = None  # of a graph whose edges the columns are
 
 
 _USUAL = TextStyle()
@@ -100,6 +130,10 @@ class Table:
     uniform: bool = False
     path: Path | None = None  # of the file, if it is one
     style: TextStyle = _USUAL
+    notes: tuple[str, ...] = ()  # what was guessed about the file, for the user
+    # Columns that take no part unasked, and why.
+    aside: Mapping[str, str] = field(default_factory=dict)
+    nodes: Table | None = None  # of a graph whose edges the rows are
 
     def column(self, name: str) -> Column:
         """Return the column of that name, or raise an error that suggests similar names."""
@@ -124,6 +158,36 @@ class Table:
         return numbers_as_words(column) if isinstance(column, Numbers) else column
 
 
+def words_of(texts: Iterable[str | None]) -> Words:
+    """Return texts as a column; None is a missing value.
+
+    Examples
+    --------
+    >>> words_of(["a", None, "a"]).codes.tolist()
+    [0, -1, 0]
+    """
+    texts = list(texts)
+    levels = tuple(dict.fromkeys(text for text in texts if text is not None))
+    place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
+    place[None] = -1
+    return Words(np.array([place[text] for text in texts], dtype=np.int64), levels)
+
+
+def check_names(names: list[str], source: str) -> None:
+    """Reject two columns of the same name.
+
+    Examples
+    --------
+    >>> check_names(["a", "b"], "t.csv")
+    """
+    for label, count in Counter(names).items():
+        if count > 1:
+            places = [str(j + 1) for j, other in enumerate(names) if other == label]
+            raise InputError(
+                f"{source}: {count} columns are named {label!r} (columns {', '.join(places)})"
+            )
+
+
 def text_cells(column: Words) -> np.ndarray:
     """Return the text of every row as objects; None is a missing value.
 
@@ -134,6 +198,44 @@ def text_cells(column: Words) -> np.ndarray:
     """
     # The code -1 of a missing value indexes None.
     return np.array([*column.levels, None], dtype=object)[column.codes]
+
+
+def written(value: float | np.floating, unit: str = PLAIN) -> str:
+    """Format a value of a column with its unit, as a file has it.
+
+    Examples
+    --------
+    >>> written(19753.0, "date"), written(0.125, "%"), written(5.0, "€"), written(0.75, "time")
+    ('2024-01-31', '12.5%', '€5', '18:00:00')
+    """
+    if unit in _AS_WRITTEN:
+        try:
+            when = _EPOCH + timedelta(days=float(value)) + timedelta(microseconds=500_000)
+        except OverflowError:
+            return shortest(value)
+        return when.strftime(
+            {DATE: "%Y-%m-%d", DATE_TIME: "%Y-%m-%d %H:%M:%S", TIME: "%H:%M:%S"}[unit]
+        )
+    if unit in PER:
+        return f"{float(f'{value * PER[unit]:.15g}'):.15g}{unit}"
+    return f"{unit}{shortest(value)}"
+
+
+def what_unit(unit: str) -> str:
+    """Describe the values of a unit in memory.
+
+    Examples
+    --------
+    >>> what_unit("%"), what_unit("date"), what_unit("€")
+    ('percent as shares of 1', 'dates as days since 1970-01-01', 'amounts in €')
+    """
+    if unit == TIME:
+        return "times of day as days"
+    if unit in _AS_WRITTEN:
+        return "dates as days since 1970-01-01"
+    if unit in PER:
+        return f"{'percent' if unit == '%' else 'per mille'} as shares of 1"
+    return f"amounts in {unit}" if unit else "plain numbers"
 
 
 def numbers_as_words(column: Numbers) -> Words:
@@ -149,7 +251,7 @@ def numbers_as_words(column: Numbers) -> Words:
     distinct, inverse = np.unique(column.values[~missing], return_inverse=True)
     codes = np.full(column.values.shape[0], -1, dtype=np.int64)
     codes[~missing] = inverse
-    return Words(codes, tuple(shortest(value) for value in distinct))
+    return Words(codes, tuple(written(value, column.unit) for value in distinct))
 
 
 def shortest(value: float | np.floating) -> str:

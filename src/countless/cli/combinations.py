@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 
 from .._errors import InputError
 from .._registry import Method
-from .methods import DEFAULT, DEFAULT_FOR_GROUPS, DEFAULT_FOR_OPTIONS, METHODS, parse_settings
+from .methods import (
+    DEFAULT,
+    DEFAULT_FOR_GRAPHS,
+    DEFAULT_FOR_GROUPS,
+    DEFAULT_FOR_METRIC,
+    DEFAULT_FOR_OPTIONS,
+    METHODS,
+    parse_settings,
+)
+from .options import DataChoices
 
 
 class Conflict(NamedTuple):
@@ -35,16 +44,16 @@ REQUIRED = {"block-rows": "stream", "bootstrap": "report"}
 SUPPORTED = ("stream", "checkpoint", "out-of-core", "dask", "optimality-gap", "layers")
 # Options of prepared rows that methods with another input do not take, and what they take.
 NOT_TAKEN = {
-    "rows": ((), ""),
+    "rows": (("nodes",), "it clusters the rows of a table"),
     "edges": (
         (
-            *("columns", "exclude", "categorical", "id", "compare", "group", "scale"),
+            *("columns", "exclude", "categorical", "id", "group", "scale"),
             *("report", "edits", "texts"),
         ),
         "it reads an edge list",
     ),
     "table": (
-        ("weight", "compare", "group", "scale", "edits", "bootstrap", "texts"),
+        ("weight", "compare", "group", "scale", "edits", "bootstrap", "texts", "nodes"),
         "it takes columns as they are",
     ),
 }
@@ -81,8 +90,12 @@ def options_given(arguments: Mapping[str, Any]) -> set[str]:
 
 def usual_method(given: Set[str]) -> str:
     """Return the method where the user names none."""
+    if "nodes" in given:
+        return DEFAULT_FOR_GRAPHS
     if "group" in given:
         return DEFAULT_FOR_GROUPS
+    if "metric" in given:
+        return DEFAULT_FOR_METRIC
     return DEFAULT_FOR_OPTIONS if OF_DP_MEANS & given else DEFAULT
 
 
@@ -118,6 +131,14 @@ def check_method(method: Method, given: Set[str]) -> None:
             raise InputError(f"{method.name} takes no --{option}: {reason}")
     if "plot" in given and not method.picture:
         raise InputError(f"{method.name} takes no --plot: it has no picture of a choice of k")
+
+
+def may_be_graph(method: Method, given: Set[str], choices: DataChoices) -> bool:
+    """Return whether the options leave open that the table is an edge list, read in memory."""
+    refused, _ = NOT_TAKEN["edges"]
+    whole = choices.reading.source != "-" and not {"out-of-core", "dask", "stream"} & given
+    rows = method.estimator.takes == "rows" and choices.metric is None
+    return rows and whole and not {*refused, *OF_DP_MEANS, "compare"} & given
 
 
 def method_parameters(method: Method, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .mixed import MixedTable, fit_mixed, read_for_fit, read_mixed
-from .options import Command, data_choices, table_options, with_options
+from .options import Command, data_choices, data_reading, table_options, with_options
 
 if TYPE_CHECKING:
     from .console import Screen
@@ -42,6 +42,11 @@ _OPTIONS = (
 def crosscat_options(command: Command) -> Command:
     """Add the options of commands that fit CrossCat."""
     return with_options(_OPTIONS, table_options(command))
+
+
+def check_data(data: str, options: dict[str, Any]) -> None:
+    """Raise an error if there is no such file, before anything heavy is imported."""
+    data_reading(data, dict(options)).check()
 
 
 def command_fit(data: str, options: dict[str, Any]) -> "tuple[Screen, MixedTable, Any]":

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import metrics
 from .._data.columns import Roles, examine_columns
-from .._data.read import extended
-from .._data.table import Column, Numbers, Table, counted, shortest
+from .._data.read import edited
+from .._data.table import Column, Numbers, Table, counted, written
 from .._data.write import Content, labels_csv
 from .._errors import InputError
 from .._report.summary import ClusterSummary, distances_to_means, summarize_clusters
@@ -59,7 +59,8 @@ def cell_text(table: Table, row: int, column: str) -> str:
     """
     found = table.columns[column]
     if isinstance(found, Numbers):
-        return "" if np.isnan(found.values[row]) else shortest(found.values[row])
+        value = found.values[row]
+        return "" if np.isnan(value) else written(value, found.unit)
     words = table.words(column)
     return words.levels[words.codes[row]] if words.codes[row] >= 0 else ""
 
@@ -208,24 +209,14 @@ class MemoryTable(NamedTuple):
             columns[name] = np.full(self.table.n_rows, np.nan)
             columns[name][self.rows] = values
         columns["distance"] = np.array([float(f"{d:.6g}") for d in columns["distance"]])
-        return {TABLES[self.table.format]: extended(self.table, columns)}
+        return {TABLES[self.table.format]: edited(self.table, columns)}
 
     def agreement(self, labels: np.ndarray) -> dict[str, Any] | None:
         """Compare the clusters with the column that was excluded for that purpose."""
         if self.roles.compare is None:
             return None
         codes = self.table.words(self.roles.compare).codes[self.rows]
-        known = codes >= 0
-        if not known.any():
-            raise InputError(f"column {self.roles.compare!r} is empty: nothing to compare with")
-        truth, found = codes[known], labels[known]
-        return {
-            "column": self.roles.compare,
-            "rows": int(known.sum()),
-            "normalized_mutual_information": metrics.normalized_mutual_info_score(truth, found),
-            "adjusted_rand": metrics.adjusted_rand_score(truth, found),
-            "purity": metrics.purity(truth, found),
-        }
+        return agreement_with(self.roles.compare, codes, labels)
 
     def hints(self) -> list[str]:
         """Return suggestions about columns whose role may be another."""
@@ -259,6 +250,30 @@ class MemoryTable(NamedTuple):
             "missing": self.preparation.missing,
             "columns": self.columns,
         }
+
+
+def agreement_with(name: str, codes: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """Compare clusters with known groups; the code -1 is a row of an unknown one."""
+    known = codes >= 0
+    if not known.any():
+        raise InputError(f"column {name!r} is empty: nothing to compare with")
+    truth, found = codes[known], labels[known]
+    return {
+        "column": name,
+        "rows": int(known.sum()),
+        "normalized_mutual_information": metrics.normalized_mutual_info_score(truth, found),
+        "adjusted_rand": metrics.adjusted_rand_score(truth, found),
+        "purity": metrics.purity(truth, found),
+    }
+
+
+def agreement_line(agreement: Mapping[str, Any]) -> str:
+    """Return the line that says how clusters agree with known groups."""
+    return (
+        f"Agreement with {agreement['column']}: "
+        f"NMI {agreement['normalized_mutual_information']:.2f}, "
+        f"adjusted Rand {agreement['adjusted_rand']:.2f}, purity {agreement['purity']:.2f}"
+    )
 
 
 def in_table_terms(
@@ -317,7 +332,7 @@ def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[Colum
     >>> compared_as_they_are([column], "mixed")[0].done
     'difference over range; missing values left out'
     """
-    ranges = {"numeric"} if metric == "mixed" else set()
+    ranges = {"numeric", "binary"} if metric == "mixed" else set()
     return [
         column._replace(
             done=("difference over range" if column.kind in ranges else "equal or not")
@@ -357,19 +372,26 @@ def prepare_data(
         groups = row_groups(table, roles.group, rows)
         plan = plan._replace(preparation=replace(plan.preparation, group=roles.group))
     data = MemoryTable(table, roles, plan, None if weight is None else weight[rows], groups)
-    show_columns(screen, table.source, table.n_rows, len(rows), plan.columns)
+    show_columns(screen, table, len(rows), plan.columns)
+    for hint in data.hints():
+        screen.note(hint)
     screen.show("")
     return data
 
 
 def show_columns(
-    screen: Screen, source: str, n_rows: int, n_used: int, columns: Sequence[ColumnReport]
+    screen: Screen,
+    table: Table,
+    n_used: int,
+    columns: Sequence[ColumnReport],
+    n_rows: int | None = None,
 ) -> None:
-    """Report the input and its preprocessing."""
-    screen.show(
-        f"{source}: {counted(n_rows, 'row')}, {counted(len(columns), 'column')}",
-        columns_view(columns),
-    )
+    """Report the input and its preprocessing; a first block says how many rows there are."""
+    n_rows = table.n_rows if n_rows is None else n_rows
+    screen.show(f"{table.source}: {counted(n_rows, 'row')}, {counted(len(columns), 'column')}")
+    if table.notes:
+        screen.show(f" guessed: {'; '.join(table.notes)}")
+    screen.show(columns_view(columns))
     if n_used < n_rows:
         screen.show(
             f" left out: {counted(n_rows - n_used, 'row')} with missing values; used: {n_used}"

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._errors import InputError
 from .combinations import (
     check_method,
     check_options,
     check_parameters,
+    may_be_graph,
     method_parameters,
     options_given,
     usual_method,
 )
-from .methods import METHODS, make_estimator, pairs_parameters
+from .methods import DEFAULT_FOR_GRAPHS, METHODS, make_estimator, pairs_parameters
 from .mixture import mixture_options, takes_raw_values
 from .options import (
     FILES,
@@ -29,6 +31,7 @@ from .picture import need_matplotlib
 from .report import edits_from, need_report
 
 if TYPE_CHECKING:
+    from .._registry import Method
     from .console import Screen
     from .run import Request
 
@@ -42,8 +45,9 @@ BLOCK_ROWS = 10_000
     type=click.Choice(list(METHODS)),
     metavar="NAME",
     help="How to cluster; `countless methods` lists the names. By default auto, which tries "
-    "several; with --group hdp-means, and with --penalty, --clusters, --background, --layers, "
-    "--set, --weight, --optimality-gap, --checkpoint, --stream, --out-of-core or --dask dp-means.",
+    "several; for a graph graph-dp-means, with --group hdp-means, with --metric kernel-dp-means, "
+    "and with --penalty, --clusters, --background, --layers, --set, --weight, --optimality-gap, "
+    "--checkpoint, --stream, --out-of-core or --dask dp-means.",
 )
 @click.option(
     "--penalty",
@@ -149,9 +153,17 @@ BLOCK_ROWS = 10_000
 @click.option(
     "--compare", metavar="NAME", help="A column of known groups: kept out, compared afterwards."
 )
+@click.option(
+    "--nodes",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A table with a row for each node of a graph, by the column node or id or the first: its "
+    "name or label is shown, and --compare takes its columns.",
+)
 @data_options
 def fit(data: str, **options: Any) -> None:
-    """Cluster the rows of DATA: a CSV, TSV, Parquet or npy file, or - for standard input.
+    """Cluster the rows of DATA: a table in text, JSON lines, Parquet, Feather, Excel, AnnData or
+    npy, the nodes of a graph in GraphML, GML or a table of edges, or - for standard input.
 
     A table that does not fit in memory stays on disk (--out-of-core) or on a cluster (--dask);
     rows that keep coming are a --stream.
@@ -162,20 +174,26 @@ def fit(data: str, **options: Any) -> None:
     when its cell is empty, NA, N/A, NaN, nan, null, NULL, None or ?.
 
     Methods for graphs read an edge list: the columns source and target, or the first two, and
-    weight if there is one. labels.csv then has a line for each node.
+    weight if there is one. labels.csv then has a line for each node. Without --method a table that
+    looks like an edge list is taken for one.
     """
     arguments = as_given(data=data, **options)
     given = options_given(arguments)
-    method = METHODS[options["method"] or usual_method(given)]
+    choices = data_choices(data, options)
+    choices.reading.check()
+    usual = DEFAULT_FOR_GRAPHS if choices.reading.is_graph else usual_method(given)
+    method = METHODS[options["method"] or usual]
+    if choices.reading.is_graph and method.estimator.takes != "edges":
+        raise InputError(f"{data} holds a graph, and {method.name} clusters the rows of tables")
     check_options(given)
     check_method(method, given)
     parameters = method_parameters(method, arguments)
-    choices = data_choices(data, options)
-    choices.reading.check()
-    if options["texts"] is not None:
-        check_exists(str(options["texts"]))
+    for name in ("texts", "nodes"):
+        if options[name] is not None:
+            check_exists(str(options[name]))
 
     from .._data.write import check_free, check_free_file
+    from .console import Screen
 
     out = options["out"] or named_after(data, "-clusters")
     check_free(out, FILES, options["force"])
@@ -186,15 +204,18 @@ def fit(data: str, **options: Any) -> None:
     edits = None if options["edits"] is None else edits_from(options["edits"])
     if options["checkpoint"] is not None:
         check_free_file(options["checkpoint"], force=True)
+    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
+    if options["method"] is None and may_be_graph(method, given, choices):
+        choices, method = _look_for_edges(screen, choices, method)
+        check_method(method, given)
+        parameters = method_parameters(method, arguments)
     check_parameters(method, given)
     if choices.metric:
         parameters = pairs_parameters(method.name, parameters)
     estimator = make_estimator(method.name, parameters, seed=options["seed"], jobs=choices.jobs)
 
-    from .console import Screen
     from .run import Request
 
-    screen = Screen(quiet=options["quiet"], as_json=options["as_json"])
     request = Request(
         "fit",
         method.name,
@@ -208,6 +229,7 @@ def fit(data: str, **options: Any) -> None:
         edits,
         options["texts"],
         options["layers"],
+        options["nodes"],
     )
     FITS["stream" if options["stream"] else method.estimator.gives](
         screen, choices, estimator, request
@@ -221,11 +243,32 @@ def _fit_stream(screen: "Screen", choices: DataChoices, estimator: Any, request:
     fit_stream(screen, choices, estimator, request, block_rows)
 
 
+def _look_for_edges(
+    screen: "Screen", choices: DataChoices, method: "Method"
+) -> "tuple[DataChoices, Method]":
+    """Read the table, and take the method for graphs if it looks like an edge list."""
+    from .edges import edge_columns
+
+    with screen.step("read", f"reading {choices.reading.source}"):
+        table = choices.reading.read(choices.as_text())
+    ends = edge_columns(table)
+    if ends is None:
+        return replace(choices, table=table), method
+    if all(end.isdigit() for end in ends):
+        choices = replace(choices, reading=replace(choices.reading, header=False))
+        screen.note(f"the first line of {table.source} is an edge, not column names")
+    screen.note(
+        f"{table.source} looks like an edge list, from {ends[0]} to {ends[1]}: its nodes are "
+        f"clustered; say --method {method.name} to cluster its rows"
+    )
+    return choices, METHODS[DEFAULT_FOR_GRAPHS]
+
+
 def _fit_nodes(screen: "Screen", choices: DataChoices, estimator: Any, request: "Request") -> None:
     from .edges import read_edges, run_graph
 
     with screen.step("read", f"reading {choices.reading.source}"):
-        edges = read_edges(choices)
+        edges = read_edges(screen, choices, request.nodes)
     run_graph(screen, edges, estimator, request)
 
 

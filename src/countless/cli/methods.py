@@ -15,6 +15,7 @@ from .options import json_option
 
 METHODS: Mapping[str, Method] = {**OWN, **BASELINES}
 DEFAULT, DEFAULT_FOR_GROUPS, DEFAULT_FOR_OPTIONS = "auto", "hdp-means", "dp-means"
+DEFAULT_FOR_METRIC, DEFAULT_FOR_GRAPHS = "kernel-dp-means", "graph-dp-means"
 
 _WORDS = {"none": None, "true": True, "false": False}
 

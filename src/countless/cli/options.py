@@ -1,5 +1,6 @@
 """Options that several commands share, and the objects they become."""
 
+import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .._errors import InputError
-from .._formats import FORMATS, TextStyle
+from .._formats import FORMATS, TextStyle, format_of
 
 if TYPE_CHECKING:
     from .._data.columns import Roles
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# The name of the user's table with the clusters, by its format; an array has no named columns.
-TABLES = {each.name: f"table{each.suffixes[0]}" for each in FORMATS.values() if not each.uniform}
+# The name of the user's table with the clusters, by its format.
+TABLES = {each.name: f"table{each.suffixes[0]}" for each in FORMATS.values() if each.edits}
 
 # Every file that a run may write, and what it is, for README.txt.
 FILES = {
@@ -54,8 +55,27 @@ def _delimiter(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return character
 
 
-def _decimal(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if value not in (".", ","):
+def _thousands(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None or value == "none":
+        return value and ""
+    character = {"space": " "}.get(value, value)
+    if len(character) != 1 or character.isalnum():
+        raise click.BadParameter("must be one character such as ',', or 'space', or 'none'")
+    return character
+
+
+def _encoding(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        "".encode(value)  # refuses those that are no encodings of text, such as base64
+        return codecs.lookup(value).name
+    except LookupError as error:
+        raise click.BadParameter(f"{value!r} is no known encoding of text") from error
+
+
+def _decimal(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value not in (None, ".", ","):
         raise click.BadParameter("must be '.' or ','")
     return value
 
@@ -77,10 +97,33 @@ _READING = (
         "--delimiter",
         metavar="CHAR",
         callback=_delimiter,
-        help="What separates cells; by default ',' in CSV and tab in TSV.",
+        help="What separates the cells of a text table; by default it is guessed.",
     ),
     click.option(
-        "--decimal", metavar="CHAR", default=".", callback=_decimal, help="The decimal point."
+        "--decimal",
+        metavar="CHAR",
+        callback=_decimal,
+        help="The decimal point of a text table; by default it is guessed.",
+    ),
+    click.option(
+        "--thousands",
+        metavar="CHAR",
+        callback=_thousands,
+        help="What separates thousands in numbers, or none; by default it is guessed.",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        callback=_encoding,
+        help="The encoding of a text table, such as utf-8, utf-16 or latin-1; by default it is "
+        "guessed.",
+    ),
+    click.option("--sheet", metavar="NAME", help="The sheet of a workbook; by default the first."),
+    click.option(
+        "--layer",
+        metavar="NAME",
+        help="What to cluster of an AnnData file: X, a layer, or a key of obsm; by default X_pca, "
+        "or else X.",
     ),
     click.option("--no-header", is_flag=True, help="The first line is data, not column names."),
 )
@@ -209,8 +252,12 @@ class Reading:
     source: str
     format: str | None
     delimiter: str | None
-    decimal: str
+    decimal: str | None
     header: bool
+    thousands: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    layer: str | None = None
 
     def check(self) -> None:
         """Raise an error if there is no such file."""
@@ -218,6 +265,22 @@ class Reading:
             raise InputError("the name of the data is empty")
         if self.source != "-":
             check_exists(self.source)
+            if not Path(self.source).is_dir():
+                self._check_part()
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the file holds a graph."""
+        if self.source == "-" or Path(self.source).is_dir():
+            return False
+        return FORMATS[self.format or format_of(self.source)].graph
+
+    def _check_part(self) -> None:
+        """Raise an error for an option about a part that the format does not have."""
+        chosen = FORMATS[self.format or format_of(self.source)]
+        for option in ("sheet", "layer"):
+            if getattr(self, option) is not None and option != chosen.part:
+                raise InputError(f"--{option} is not for {chosen.title}")
 
     def read(self, as_text: set[str]) -> "Table":
         """Read the table; the columns in ``as_text`` are text whatever they look like."""
@@ -227,9 +290,11 @@ class Reading:
 
     @property
     def style(self) -> TextStyle:
-        """The format of a text table."""
-
-        return TextStyle(self.delimiter, self.decimal, self.header)
+        """How a text table is written, as far as the user says."""
+        part = self.sheet or self.layer
+        return TextStyle(
+            self.delimiter, self.decimal, self.header, self.thousands, self.encoding, part
+        )
 
     def open(self) -> "Source":
         """List the parts of a table that is read in blocks."""
@@ -258,10 +323,11 @@ class DataChoices:
     out_of_core: bool
     dask: str | None  # the address of a scheduler
     jobs: int | None
+    table: "Table | None" = None  # if it has been read
 
     def read(self) -> "tuple[Table, Roles]":
         """Read the table, and resolve the given column names."""
-        table = self.reading.read(self.as_text())
+        table = self.table or self.reading.read(self.as_text())
         return table, self.roles(table)
 
     def as_text(self) -> set[str]:
@@ -289,9 +355,10 @@ class DataChoices:
 
 def data_reading(data: str, options: dict[str, Any]) -> Reading:
     """Pop the options of :func:`reading_options` from a command's options."""
-    names = ("format_", "delimiter", "decimal", "no_header")
-    format, delimiter, decimal, no_header = (options.pop(name) for name in names)
-    return Reading(data, format, delimiter, decimal, header=not no_header)
+    own = ("format_", "delimiter", "decimal", "no_header")
+    names = (*own, "thousands", "encoding", "sheet", "layer")
+    format, delimiter, decimal, no_header, *more = (options.pop(name) for name in names)
+    return Reading(data, format, delimiter, decimal, not no_header, *more)
 
 
 def data_choices(data: str, options: dict[str, Any]) -> DataChoices:

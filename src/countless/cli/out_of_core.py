@@ -181,7 +181,9 @@ def open_stored(
             )
             say("preparing it")
             data = backend.keep(source, roles, survey)
-        show_columns(screen, source.name, survey.n_rows, data.shape[0], survey.columns)
+        show_columns(screen, first, data.shape[0], survey.columns, survey.n_rows)
+        for hint in data.hints():
+            screen.note(hint)
         screen.show("")
         yield data
 

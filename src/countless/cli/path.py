@@ -62,12 +62,9 @@ def path(data: str, **options: Any) -> None:
             except ValueError as error:
                 raise InputError(prepared.in_table_terms(error)) from error
         record = prepared.record()
-        hints = prepared.hints()
     if picture is not None:
         write_file(picture, path_picture(found), force=options["force"])
     _show(screen, found)
-    for hint in hints:
-        screen.note(hint)
     screen.finish(
         {
             "input": record,

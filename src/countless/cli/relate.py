@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from .crosscat import (
+    check_data,
     check_files,
     command_fit,
     crosscat_options,
@@ -13,7 +14,7 @@ from .crosscat import (
     views_record,
 )
 
-PAIRS = 20  # maximum number of pairs listed
+PAIRS = 10  # maximum number of pairs listed of a kind
 
 
 @click.command(short_help="Show which columns belong together.")
@@ -26,8 +27,11 @@ def relate(data: str, **options: Any) -> None:
     """Show which columns of DATA belong together, and how probably, by CrossCat.
 
     Columns of one view see the rows fall into the same groups; those of different views have
-    nothing to do with each other. Numbers, categories and missing values are taken as they are.
+    nothing to do with each other. Lists the pairs of columns that most surely depend on each other,
+    and those that most surely do not. Numbers, categories and missing values are taken as they are.
     """
+    check_data(data, options)
+
     from .._data.write import table_csv, write_file
     from .picture import need_matplotlib
 
@@ -63,22 +67,25 @@ def _show_pairs(screen: Any, names: list[str], dependence: Any) -> None:
     import numpy as np
     from rich.table import Table as Grid
 
+    from .._data.table import counted
     from .._report.plain import percent, printable
 
     first, second = np.triu_indices(len(names), 1)
     shares = dependence[first, second]
-    likely = [p for p in np.argsort(-shares, kind="stable") if shares[p] > 0]
-    if not likely:
-        return
-    grid = Grid(box=None, header_style="bold")
-    for heading in ("column", "and", "together"):
-        grid.add_column(heading, justify="right" if heading == "together" else "left")
-    for p in likely[:PAIRS]:
-        pair = (printable(names[first[p]]), printable(names[second[p]]))
-        grid.add_row(*pair, percent(float(shares[p])))
-    if len(likely) > PAIRS:
-        grid.add_row("...", f"and {len(likely) - PAIRS} more pairs", "")
-    screen.show("", grid)
+    dependent = [p for p in np.argsort(-shares, kind="stable") if shares[p] > 0.5]
+    independent = [p for p in np.argsort(shares, kind="stable") if shares[p] <= 0.5]
+    for pairs, what in ((dependent, "depend on each other"), (independent, "are independent")):
+        if not pairs:
+            continue
+        grid = Grid(box=None, header_style="bold")
+        for heading in ("column", "and", "together"):
+            grid.add_column(heading, justify="right" if heading == "together" else "left")
+        for p in pairs[:PAIRS]:
+            pair = (printable(names[first[p]]), printable(names[second[p]]))
+            grid.add_row(*pair, percent(float(shares[p])))
+        if len(pairs) > PAIRS:
+            grid.add_row("...", f"and {len(pairs) - PAIRS} more pairs", "")
+        screen.show("", f"{counted(len(pairs), 'pair')} of columns that {what}", grid)
 
 
 def _dependence_picture(estimator: Any) -> bytes:

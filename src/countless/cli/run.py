@@ -31,7 +31,7 @@ from ..edited_clustering import apply_edits
 from ..preprocess.prepare import Preparation
 from ..serialize.model_file import can_save, model_bytes
 from .console import Screen, to_json
-from .data import Cells, MemoryTable, PreparedTable
+from .data import Cells, MemoryTable, PreparedTable, agreement_line
 from .methods import METHODS
 from .mixture import posterior_of, posterior_picture, posterior_record
 from .options import FILES
@@ -59,6 +59,7 @@ class Request:
     edits: dict[str, Any] | None = None
     texts: Path | None = None
     layers: bool = False
+    nodes: Path | None = None
 
 
 def run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) -> None:
@@ -118,8 +119,6 @@ def _run(screen: Screen, data: PreparedTable, estimator: Any, request: Request) 
         with screen.step("report", "drawing the report"):
             files["report.html"] = report_of_data(estimator, data, labels, request)
     record = write_run(screen, data.record(), estimator, request, result, files)
-    for hint in data.hints():
-        screen.note(hint)
     screen.finish(record)
 
 
@@ -337,12 +336,7 @@ def show_result(
         if len(tree) > TEXT.tree_lines:
             screen.show(f"  ... and {len(tree) - TEXT.tree_lines} more")
     if agreement := result["agreement"]:
-        screen.show(
-            "",
-            f"Agreement with {agreement['column']}: "
-            f"NMI {agreement['normalized_mutual_information']:.2f}, "
-            f"adjusted Rand {agreement['adjusted_rand']:.2f}, purity {agreement['purity']:.2f}",
-        )
+        screen.show("", agreement_line(agreement))
 
 
 def _draw_path(estimator: Any, data: PreparedTable, seed: int) -> bytes:

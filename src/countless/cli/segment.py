@@ -8,6 +8,7 @@ import click
 
 from .options import (
     as_given,
+    check_exists,
     force_option,
     jobs_option,
     json_option,
@@ -101,6 +102,8 @@ def segment(picture: str, **options: Any) -> None:
     Writes segments.png (their outlines), colors.png (their mean colours), labels.png or labels.npy
     (the segment of each pixel) and run.json. Needs pip install 'countless[image]'.
     """
+    check_exists(picture)
+
     from .._data.table import counted
     from .._data.write import check_free, write_directory
     from .._errors import InputError

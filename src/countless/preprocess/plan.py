@@ -1,14 +1,18 @@
 """Fitting the preprocessing: steps from the data and the user's options."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from .._data.columns import ColumnFacts
-from .._data.table import Column, Numbers, Table, Words, shortest
+from .._data.columns import ColumnFacts, is_binary
+from .._data.table import PLAIN, Column, Numbers, Table, Words, shortest, what_unit, written
 from .._errors import InputError
 from .prepare import CategoricalStep, NumericStep, Preparation, Prepared, Step, rows_to_use
+
+# The distance of 0 and 1 is then that of two one-hot encoded levels, sqrt(2).
+BINARY_SCALE = 0.5**0.5
 
 
 class ColumnReport(NamedTuple):
@@ -177,7 +181,8 @@ def _step(
         row = int(rows[np.isinf(values)][0])
         raise InputError(f"column {name!r}, row {row + 1} is infinite")
     present = ~np.isnan(values)
-    return _fit_numeric(name, values[present], weight[present], scale)
+    unit = column.unit if isinstance(column, Numbers) else PLAIN
+    return _fit_numeric(name, unit, values[present], weight[present], scale)
 
 
 def _categorical_step(
@@ -194,32 +199,39 @@ def _categorical_step(
 
 
 def _fit_numeric(
-    name: str, values: np.ndarray, weight: np.ndarray, scale: bool
+    name: str, unit: str, values: np.ndarray, weight: np.ndarray, scale: bool
 ) -> NumericStep | None:
     if weight.sum() <= 0 or values.min() == values.max():
         return None
     fill = weighted_median(values, weight)
+    binary = is_binary(values[weight > 0])
+    fill = round(fill) if binary else fill
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(np.average(values, weights=weight))
         deviation = float(np.sqrt(np.average(np.square(values - mean), weights=weight)))
-    return numeric_step(name, fill=fill, mean=mean, deviation=deviation, scale=scale)
+    step = numeric_step(name, fill=fill, mean=mean, deviation=deviation, scale=scale, binary=binary)
+    return step and replace(step, unit=unit)
 
 
 def numeric_step(
-    name: str, *, fill: float, mean: float, deviation: float, scale: bool
+    name: str, *, fill: float, mean: float, deviation: float, scale: bool, binary: bool = False
 ) -> NumericStep | None:
     """Return the step of a column with these statistics; None if its deviation rounds to 0.
+
+    A ``binary`` column counts as a category of two: its values become sqrt(2) apart.
 
     Examples
     --------
     >>> numeric_step("age", fill=40.0, mean=41.0, deviation=12.0, scale=True)
-    NumericStep(name='age', fill=40.0, center=41.0, scale=12.0)
+    NumericStep(name='age', fill=40.0, center=41.0, scale=12.0, unit='')
     """
     if not scale:
         return NumericStep(name, fill, 0.0, 1.0)
     if not (np.isfinite(deviation) and np.isfinite(mean)):
         raise InputError(f"column {name!r} holds numbers too large to standardise")
-    return NumericStep(name, fill, mean, deviation) if deviation > 0 else None
+    if not deviation > 0:
+        return None
+    return NumericStep(name, float(fill), mean, BINARY_SCALE if binary else deviation)
 
 
 def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
@@ -256,9 +268,13 @@ def _report(column: ColumnFacts, step: Step | None, missing: str, scale: bool) -
     elif isinstance(step, CategoricalStep):
         done = f"{len(step.levels)} indicator columns"
     else:
-        done = "standardised" if scale else "as it is"
+        done = "as it is"
+        if scale:
+            done = "as a category of two" if column.kind == "binary" else "standardised"
+        if step.unit:
+            done = f"{what_unit(step.unit)}, {done}"
     if step is not None and column.n_missing and missing == "impute":
-        filled = step.fill if isinstance(step, CategoricalStep) else shortest(step.fill)
+        filled = step.fill if isinstance(step, CategoricalStep) else written(step.fill, step.unit)
         done += f"; missing values filled with {filled}"
     return ColumnReport(
         column.name, column.kind, column.n_missing, column.n_distinct, step is not None, done

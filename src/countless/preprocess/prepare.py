@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._data.table import Table, Unusable, counted, listing
+from .._data.table import PLAIN, Numbers, Table, Unusable, counted, listing, what_unit
 from .._errors import InputError
 
 MISSING_CHOICES = ("error", "drop", "impute")
@@ -43,6 +43,7 @@ class NumericStep:
     fill: float
     center: float
     scale: float
+    unit: str = PLAIN  # of the column at the fit
 
     @property
     def plain(self) -> bool:
@@ -74,6 +75,12 @@ class NumericStep:
             raise InputError(
                 f"column {self.name!r}, row {int(rows[at]) + 1} has {values[at]:g}, "
                 f"too far from {self.center:g} on a scale of {self.scale:g}"
+            )
+        column = table.columns[self.name]
+        if isinstance(column, Numbers) and what_unit(column.unit) != what_unit(self.unit):
+            return (
+                f"column {self.name!r} holds {what_unit(column.unit)}, "
+                f"and held {what_unit(self.unit)} when the model was fitted"
             )
         return None
 
@@ -205,6 +212,8 @@ class Preparation:
         for step in steps:
             if "levels" in step:
                 step["levels"] = list(step["levels"])
+            elif step["unit"] == PLAIN:
+                del step["unit"]
         plain = {"missing": self.missing, "dtype": self.dtype, "steps": steps}
         return plain if self.group is None else plain | {"group": self.group}
 
@@ -229,12 +238,14 @@ def _step_from_json(value: Any) -> Step:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError("a step of the preparation has no name")
     name, kind, keys = value["name"], value.get("kind"), set(value)
-    if kind == "numeric" and keys == {"kind", "name", "fill", "center", "scale"}:
+    if kind == "numeric" and keys - {"unit"} == {"kind", "name", "fill", "center", "scale"}:
         numbers = [value["fill"], value["center"], value["scale"]]
         largest = float(np.finfo(np.float64).max)  # Python integers may be larger
         finite = all(type(n) in (int, float) and -largest <= n <= largest for n in numbers)
-        if finite and value["scale"] > 0:
-            return NumericStep(name, *(float(number) for number in numbers))
+        if finite and value["scale"] > 0 and isinstance(value.get("unit", PLAIN), str):
+            unit = value.get("unit", PLAIN)
+            fill, center, scale = map(float, numbers)
+            return NumericStep(name, fill, center, scale, unit)
     if kind == "categorical" and keys == {"kind", "name", "fill", "levels"}:
         levels = value["levels"]
         words = isinstance(levels, list) and all(isinstance(level, str) for level in levels)

@@ -6,15 +6,16 @@ are rejected.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from .._data.columns import ColumnFacts, Roles, choose_columns
+from .._data.columns import ColumnFacts, Roles, choose_columns, is_binary
 from .._data.part import Part
 from .._data.sources import Source
-from .._data.table import Table, Unusable, Words, counted, listing
+from .._data.table import PLAIN, Numbers, Table, Unusable, Words, counted, listing
 from .._errors import InputError, shift_rows
 from .plan import ColumnReport, block_weights, decide, numeric_step
 from .prepare import NumericStep, Preparation
@@ -37,6 +38,7 @@ class Statistics(NamedTuple):
     squares: np.ndarray  # sums of squares about the mean
     n_missing: np.ndarray
     first_missing: np.ndarray  # the position of the first missing value, or infinity
+    binary: np.ndarray  # whether all values are 0 or 1
     offset: np.ndarray  # value minus position, if constant over all rows; else NaN
 
     @property
@@ -111,14 +113,14 @@ def survey_source(
         if whole.n_rows == 1:
             raise InputError(f"{source.name} has one row only: there is nothing to cluster")
         _check_rows(whole, names, missing, source.name)
-        facts |= {name: _fact(whole, j, name) for j, name in enumerate(names)}
+        facts |= {name: _fact(whole, j, name, facts[name].unit) for j, name in enumerate(names)}
         chosen = choose_columns(facts.values(), roles, source.name)
         used = [column.name for column in chosen if column.used]
         # Without the other columns fewer rows may have missing values, so the statistics change.
         if used == names or whole.n_kept == whole.n_rows:
             break
         names = used
-    steps = {name: _step(whole, names.index(name), name, scale) for name in used}
+    steps = {name: _step(whole, names.index(name), facts[name], scale) for name in used}
     preparation, reports = decide(first, chosen, steps, missing=missing, scale=scale)
     kept: np.ndarray | range = range(whole.n_rows)
     if whole.left_out:
@@ -164,7 +166,8 @@ def _first_facts(first: Table, roles: Roles) -> list[ColumnFacts]:
         if isinstance(column, Words) and wanted:
             text.append(name)
         kind = "text" if isinstance(column, Words) else "numeric"
-        facts.append(ColumnFacts(name, kind, 0, None, None if wanted else "set aside"))
+        unit = column.unit if isinstance(column, Numbers) else PLAIN
+        facts.append(ColumnFacts(name, kind, 0, None, None if wanted else "set aside", unit))
     if text:
         raise InputError(
             f"{counted(len(text), 'column')} of text ({listing(map(repr, text))}) cannot be used "
@@ -207,6 +210,7 @@ def _block_statistics(
         squares,
         n_missing,
         first_missing,
+        np.array([is_binary(column[weight > 0]) for column in values], dtype=bool),
         offset,
     )
 
@@ -247,6 +251,7 @@ def _join(a: Statistics, b: Statistics) -> Statistics:
         squares,
         a.n_missing + b.n_missing,
         np.minimum(a.first_missing, b.first_missing),
+        a.binary & b.binary,
         np.where(a.offset == b.offset, a.offset, np.nan),
     )
 
@@ -267,19 +272,21 @@ def _check_rows(found: Statistics, names: Sequence[str], missing: str, source: s
         raise InputError("the rows that are used have no weight")
 
 
-def _fact(found: Statistics, j: int, name: str) -> ColumnFacts:
+def _fact(found: Statistics, j: int, name: str, unit: str) -> ColumnFacts:
     n_missing = int(found.n_missing[j])
     if found.low[j] == found.high[j]:
         return ColumnFacts(name, "constant", n_missing, 1, f"always {found.low[j]:g}")
     if found.offset[j] in (0, 1) and found.n_rows > 2:
         return ColumnFacts(name, "identifier", 0, found.n_rows, "counts the rows")
-    return ColumnFacts(name, "numeric", n_missing, None, None)
+    kind = "binary" if found.binary[j] else "numeric"
+    return ColumnFacts(name, kind, n_missing, None, None, unit)
 
 
-def _step(found: Statistics, j: int, name: str, scale: bool) -> NumericStep:
+def _step(found: Statistics, j: int, fact: ColumnFacts, scale: bool) -> NumericStep:
     """Return the step for one column; the mean replaces missing values of new rows."""
+    name, binary = fact.name, bool(found.binary[j])
     mean, deviation = float(found.mean[j]), float(np.sqrt(found.squares[j] / found.total_weight))
-    step = numeric_step(name, fill=mean, mean=mean, deviation=deviation, scale=scale)
+    step = numeric_step(name, fill=mean, mean=mean, deviation=deviation, scale=scale, binary=binary)
     if step is None:
         raise InputError(f"column {name!r} holds numbers too alike to standardise")
-    return step
+    return replace(step, unit=fact.unit)
