@@ -52,10 +52,20 @@ def test_a_column_of_names_names_the_typical_rows(show, animals):
 
 
 def test_columns_that_may_be_known_groups_are_pointed_out(show, animals):
-    hint = "column 'class' took part; if it holds known groups"
+    hint = "column 'class' takes part; if it holds known groups"
     assert hint in show("fit", animals, "--out", "a").stderr
     assert hint in show("path", animals).stderr
     assert show("fit", animals, "--compare", "class", "--out", "b").stderr == ""
+
+
+def test_at_a_terminal_columns_of_known_groups_are_asked_about(show, animals, monkeypatch):
+    monkeypatch.setattr("countless.cli.console.Screen.can_ask", True)
+    for answer in ("y", "n"):
+        arguments = ["fit", animals, "--penalty", "3", "--out", answer]
+        asked = CliRunner().invoke(main, arguments, input=f"{answer}\n")
+        assert asked.exit_code == 0, asked.output
+        assert "Column 'class' looks like known groups. Leave it out" in asked.stderr
+        assert ("Agreement with class" in asked.stdout) == (answer == "y")
 
 
 def test_path_lists_plateaus_above_the_null_reference(show, tmp_path):

@@ -53,6 +53,12 @@ def test_mixed_tables_with_missing_values_are_clustered(animals, tmp_path, metho
     assert labels == [labels[0]] * 24 + [labels[-1]] * 24
 
 
+def test_without_a_method_one_that_takes_the_metric_is_picked(animals):
+    result = run("fit", animals, "--metric", "mixed", "--compare", "kind")
+    assert "2 clusters, found by kernel-dp-means" in result.stdout
+    assert "adjusted Rand 1.00" in result.stdout
+
+
 def test_every_method_that_takes_pairs_says_how():
     for name, method in METHODS.items():
         if method.pairs is not None:

@@ -11,7 +11,7 @@ from .quantities import NEARLY_ALL, Notation, parse
 from .table import PLAIN, Numbers, Table, Unusable, Words, listing, what_unit
 
 MANY_LEVELS = 100
-FREE_TEXT = 4  # words of a value, on average
+FREE_TEXT = 6  # words of a value, on average
 _EXACT = 2.0**53  # beyond it adjacent integers are the same float
 
 

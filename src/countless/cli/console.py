@@ -51,6 +51,13 @@ class Screen:
         self.seconds: dict[str, float] = {}
         self.warnings: list[str] = []
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody reads questions and can answer them."""
+        streams = (sys.stdin, sys.stderr)
+        there = all(stream is not None and stream.isatty() for stream in streams)
+        return there and not (self.quiet or self.as_json)
+
     @contextmanager
     def step(self, name: str, doing: str | None = None) -> Iterator[Callable[[str], None]]:
         """Time one step, show that it runs, and collect its warnings.

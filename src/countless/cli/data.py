@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+import click
 import numpy as np
 
 from .. import metrics
@@ -13,6 +14,7 @@ from .._data.read import edited
 from .._data.table import Column, Numbers, Table, counted, written
 from .._data.write import Content, labels_csv
 from .._errors import InputError
+from .._report.plain import printable
 from .._report.summary import ClusterSummary, distances_to_means, summarize_clusters
 from .._report.text import columns_view
 from ..divergences import allows_scaling
@@ -224,7 +226,7 @@ class MemoryTable(NamedTuple):
         for name in (column.name for column in self.columns if column.used):
             if looks_like_groups(name, self.table.columns[name]):
                 hints.append(
-                    f"column {name!r} took part; if it holds known groups, leave it out by "
+                    f"column {name!r} takes part; if it holds known groups, leave it out by "
                     f"--exclude {name} (or compare with it: fit --compare {name})"
                 )
             if looks_like_identifier(self.table.columns[name]):
@@ -243,6 +245,7 @@ class MemoryTable(NamedTuple):
         return {
             "source": self.table.source,
             "format": self.table.format,
+            "guessed": self.table.notes,
             "sha256": self.table.sha256,
             "rows": self.table.n_rows,
             "rows_used": len(self.rows),
@@ -342,6 +345,26 @@ def compared_as_they_are(columns: list[ColumnReport], metric: str) -> list[Colum
         else column
         for column in columns
     ]
+
+
+def ask_about_groups(screen: Screen, table: Table, roles: Roles) -> Roles:
+    """Ask, at a terminal, whether to leave out each column that looks like known groups.
+
+    The first one is then compared with the clusters.
+    """
+    if not screen.can_ask or roles.columns:
+        return roles
+    for name, column in table.columns.items():
+        taken = name in roles.set_aside() or name in table.aside or name in roles.categorical
+        if taken or not looks_like_groups(name, column):
+            continue
+        question = f"Column {printable(name)!r} looks like known groups. Leave it out of the fit?"
+        if click.confirm(question, err=True):
+            if roles.compare is None and roles.group is None:
+                roles = replace(roles, compare=name)
+            else:
+                roles = replace(roles, exclude=(*roles.exclude, name))
+    return roles
 
 
 def prepare_data(

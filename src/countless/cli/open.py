@@ -12,7 +12,14 @@ from .._errors import InputError
 from ..dissimilarity import dissimilarities, to_similarity
 from .console import Screen
 from .dask import open_cluster
-from .data import ANY_COLUMNS, MemoryTable, PreparedTable, in_table_terms, prepare_data
+from .data import (
+    ANY_COLUMNS,
+    MemoryTable,
+    PreparedTable,
+    ask_about_groups,
+    in_table_terms,
+    prepare_data,
+)
 from .options import DataChoices
 from .out_of_core import open_stored
 
@@ -57,6 +64,7 @@ def open_data(
     if not (choices.out_of_core or choices.dask):
         with screen.step("read", f"reading {choices.reading.source}"):
             table, roles = choices.read()
+        roles = ask_about_groups(screen, table, roles)
         data = prepare_data(screen, table, roles, **settings, metric=choices.metric)
         if choices.metric:
             with screen.step("compare", "comparing all rows"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import (
+    check_exists,
     data_reading,
     force_option,
     json_option,
@@ -51,6 +52,10 @@ def report(model: str, data: str, **options: Any) -> None:
     renamed, merged, split and locked on it; `countless fit --edits` takes the file that it saves.
     The page of `countless fit --report` has more: the candidates, and the confidence of the fit.
     """
+    check_exists(model)
+    reading = data_reading(data, options)
+    reading.check()
+
     from .._data.table import counted
     from .._data.write import check_free_file, write_file
     from .._errors import InputError
@@ -71,7 +76,7 @@ def report(model: str, data: str, **options: Any) -> None:
     command = _command_line(click.get_current_context())
     id_, title = options["id_"], options["title"]
     with screen.step("read", f"reading {data}"):
-        table = data_reading(data, options).read(preparation.words | set(given))
+        table = reading.read(preparation.words | set(given))
     if id_:
         table.column(id_)
     with screen.step("report", "drawing the page"):
