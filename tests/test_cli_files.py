@@ -3,6 +3,7 @@
 import csv
 import gzip
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,3 +122,90 @@ def test_quotes_that_do_not_tell_lines_apart_are_said(fit, tmp_path):
     assert "no table with the clusters is written: the lines of t.csv" in result.stderr
     assert not (tmp_path / "o" / "table.csv").exists()
     assert (tmp_path / "o" / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["tsv", "jsonl", "feather", "xlsx"])
+def test_the_table_has_the_format_of_the_input(fit, tmp_path, ending):
+    rows = [line.split(",") for line in LINES]
+    frame = pd.DataFrame(rows, columns=["x", "colour", "day"])
+    frame = frame.assign(x=frame.x.astype(float))
+    writers = {
+        "tsv": lambda path: frame.to_csv(path, sep="\t", index=False),
+        "jsonl": lambda path: frame.to_json(path, orient="records", lines=True),
+        "feather": frame.to_feather,
+        "xlsx": lambda path: frame.to_excel(path, index=False),
+    }
+    readers = {
+        "tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "jsonl": lambda path: pd.read_json(path, lines=True, convert_dates=False),
+        "feather": pd.read_feather,
+        "xlsx": pd.read_excel,
+    }
+    writers[ending](tmp_path / f"t.{ending}")
+    out = fit(f"t.{ending}")
+    new = readers[ending](out / f"table.{ending}")
+    assert new[["x", "colour", "day"]].astype(str).equals(frame.astype(str))
+    assert new.cluster.tolist() == [0] * 5 + [1] * 4
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    np.testing.assert_allclose(new.distance, expected_distances("t.csv"), rtol=1e-5, atol=1e-12)
+    predicted = CliRunner().invoke(main, ["predict", "o/model.zip", f"t.{ending}"])
+    assert predicted.stdout == (out / "labels.csv").read_text()
+
+
+def test_anndata_gets_clusters_in_obs(fit, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 3)) + 9 * (np.arange(30) < 10)[:, None]
+    adata = anndata.AnnData(rows, obs=pd.DataFrame({"batch": np.arange(30) % 2}))
+    adata.obs_names = pd.Index([f"c{i}" for i in range(30)], dtype=object)
+    adata.var_names = pd.Index(["a", "b", "c"], dtype=object)
+    adata.write_h5ad(tmp_path / "t.h5ad")
+    arguments = ["fit", "t.h5ad", "--method", "dp-means", "--compare", "batch", "--out", "o"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "guessed: clusters by X (--layer)" in result.stdout
+    assert "annotates the rows" in result.stdout
+    found = anndata.read_h5ad(tmp_path / "o" / "table.h5ad")
+    assert found.obs["countless"].tolist() == ["0"] * 10 + ["1"] * 20
+    assert found.obs["countless_distance"].between(0, 6).all()
+    np.testing.assert_array_equal(found.X, rows)
+
+
+def test_what_was_guessed_stands_before_the_answer(fit, tmp_path):
+    lines = [f"{i % 3},5 %;{'x' if i < 5 else 'y'};0{i % 9 + 1}.05.2024" for i in range(9)]
+    (tmp_path / "t.csv").write_bytes(("größe;kind;day\n" + "\n".join(lines)).encode("cp1252"))
+    result = CliRunner().invoke(main, ["fit", "t.csv", "--penalty", "3", "--out", "o"])
+    assert result.exit_code == 0, result.output
+    said = result.stdout.partition("found by")[0]
+    for what in (
+        "Windows-1252 text (--encoding)",
+        "cells separated by ';' (--delimiter)",
+        "percent as shares of 1, standardised",
+        "dates as days since 1970-01-01, standardised",
+    ):
+        assert what in " ".join(said.split())
+    assert "2024-05-0" in result.stdout  # the typical row has a date, not a number of days
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--encoding", "klingon"), "'klingon' is no known encoding of text"),
+        (("--encoding", "base64"), "is no known encoding of text"),
+        (("--thousands", "ab"), "must be one character such as"),
+        (("--sheet", "a"), "--sheet is not for text tables"),
+        (("--layer", "X"), "--layer is not for text tables"),
+        (("--nodes", "t.csv", "--method", "diana"), "diana takes no --nodes"),
+        (("--format", "xlsx"), "t.csv is no usable .xlsx workbook"),
+        (("--format", "jsonl", "--out-of-core"), "--out-of-core and --dask read csv, tsv, parquet"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_nothing_written(
+    tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n3,5\n")
+    result = CliRunner().invoke(main, ["fit", "t.csv", *arguments])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

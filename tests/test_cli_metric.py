@@ -86,7 +86,7 @@ def test_other_metrics_compare_the_prepared_columns(animals):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--metric", "mixed"], "auto compares rows in its own way"),
+        (["--metric", "mixed", "--method", "auto"], "auto compares rows in its own way"),
         (["--method", "diana", "--metric", "taxi"], "taxi"),
         (
             ["--method", "diana", "--metric", "mixed", "--set", "metric=hamming"],

@@ -21,6 +21,8 @@ from countless.spectral_dp_means import SpectralDPMeans
 
 # Sample size for candidates whose cost is superlinear in the rows.
 MOST_ROWS = 5_000
+# The most columns of candidates with covariance matrices: 32 MB each, and seconds to factorize.
+MOST_COLUMNS = 2_000
 # The sample must not depend on `random_state`, so that k does not.
 SAMPLE_SEED = 0
 
@@ -31,12 +33,15 @@ class Family(NamedTuple):
     estimator: Any
     most_rows: int | None
     clusters: str  # what its clusters are called in a sentence
+    most_columns: int | None = None  # beyond them it is left out
 
 
 FAMILIES: Mapping[str, Family] = {
     "round": Family(DPMeans(), None, "Round clusters"),
-    "elliptical": Family(MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters"),
-    "merged": Family(MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses"),
+    "elliptical": Family(MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters", MOST_COLUMNS),
+    "merged": Family(
+        MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses", MOST_COLUMNS
+    ),
     "connected": Family(SpectralDPMeans(), MOST_ROWS, "Connected clusters"),
     "chained": Family(
         DivisiveClustering("mst", min_cluster_size=CANDIDATES.rows_a_cluster),
@@ -121,6 +126,11 @@ def fit_candidates(
             yield Fitted(method, None, None, 0.0, f"left out: {time_budget:g} s had passed")
             continue
         places = sampler.places(family.most_rows)
+        rows = take(places)
+        if family.most_columns is not None and rows.shape[1] > family.most_columns:
+            note = f"left out: covariance matrices of more than {family.most_columns:,} columns"
+            yield Fitted(method, None, None, 0.0, note)
+            continue
         estimator = clone(family.estimator)
         known = estimator.get_params(deep=False)
         estimator.set_params(**{name: settings[name] for name in settings if name in known})
@@ -128,7 +138,6 @@ def fit_candidates(
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                rows = take(places)
                 if mixture is not None and isinstance(estimator, MergedMixture):
                     estimator.take(mixture, rows, links)  # it has been fitted already
                 else:
