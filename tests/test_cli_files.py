@@ -137,7 +137,7 @@ def test_the_table_has_the_format_of_the_input(fit, tmp_path, ending):
     }
     readers = {
         "tsv": lambda path: pd.read_csv(path, sep="\t"),
-        "jsonl": lambda path: pd.read_json(path, lines=True, convert_dates=False),
+        "jsonl": lambda path: pd.read_json(path, lines=True, dtype={"day": str}),
         "feather": pd.read_feather,
         "xlsx": pd.read_excel,
     }
@@ -154,8 +154,8 @@ def test_the_table_has_the_format_of_the_input(fit, tmp_path, ending):
 
 def test_anndata_gets_clusters_in_obs(fit, tmp_path):
     rows = np.random.default_rng(0).normal(size=(30, 3)) + 9 * (np.arange(30) < 10)[:, None]
-    adata = anndata.AnnData(rows, obs=pd.DataFrame({"batch": np.arange(30) % 2}))
-    adata.obs_names = pd.Index([f"c{i}" for i in range(30)], dtype=object)
+    index = pd.Index([f"c{i}" for i in range(30)], dtype=object)
+    adata = anndata.AnnData(rows, obs=pd.DataFrame({"batch": np.arange(30) % 2}, index))
     adata.var_names = pd.Index(["a", "b", "c"], dtype=object)
     adata.write_h5ad(tmp_path / "t.h5ad")
     arguments = ["fit", "t.h5ad", "--method", "dp-means", "--compare", "batch", "--out", "o"]

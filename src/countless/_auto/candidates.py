@@ -38,7 +38,9 @@ class Family(NamedTuple):
 
 FAMILIES: Mapping[str, Family] = {
     "round": Family(DPMeans(), None, "Round clusters"),
-    "elliptical": Family(MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters", MOST_COLUMNS),
+    "elliptical": Family(
+        MergedMixture(merge=False), MOST_ROWS, "Elliptical clusters", MOST_COLUMNS
+    ),
     "merged": Family(
         MergedMixture(), MOST_ROWS, "Connected clusters, as unions of ellipses", MOST_COLUMNS
     ),

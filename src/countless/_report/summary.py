@@ -35,6 +35,7 @@ class Trait(NamedTuple):
     outside: float
     difference: float
     binary: bool = False
+    unit: str = ""  # of the column, as that of `Numbers`
 
     @property
     def is_share(self) -> bool:
@@ -260,7 +261,8 @@ def _traits(
             continue
         here, rest = (_in_units(feature, float(side[j])) for side in (inside, outside))
         size = float(difference[j])
-        traits.append(Trait(feature.column, feature.level, here, rest, size, bool(binary[j])))
+        own = (bool(binary[j]), feature.unit)
+        traits.append(Trait(feature.column, feature.level, here, rest, size, *own))
     return traits
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -9,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .._data.table import DATE, DATE_TIME, PER, TIME, written
 from .._labels import NOISE
 from ..preprocess.plan import ColumnReport
 from .plain import number, percent, printable
@@ -163,7 +165,8 @@ def _cluster_name(label: int, names: Mapping[int, str]) -> str:
 def _trait_cells(trait: Trait, typical: str) -> tuple[str, str, str, str, str]:
     arrow = "↑" if trait.difference > 0 else "↓"
     typical = typical or "(missing)"
-    if not trait.is_share and len(typical) > TEXT.number_characters and typical != "(missing)":
+    plain = not trait.is_share and not trait.unit
+    if plain and len(typical) > TEXT.number_characters and typical != "(missing)":
         typical = f"{float(typical):.6g}"
     return arrow, _trait_name(trait), *_amounts(trait), typical
 
@@ -173,7 +176,17 @@ def _amounts(trait: Trait) -> tuple[str, str]:
     if trait.is_share:
         return percent(trait.inside), percent(trait.outside)
     deviation = (trait.inside - trait.outside) / trait.difference
-    return number(trait.inside, deviation), number(trait.outside, deviation)
+    amount = partial(_amount, deviation=deviation, unit=trait.unit)
+    return amount(trait.inside), amount(trait.outside)
+
+
+def _amount(value: float, deviation: float, unit: str) -> str:
+    """Format a mean with its unit; dates are dates again."""
+    if unit in PER:
+        return number(PER[unit] * value, PER[unit] * deviation) + unit
+    if unit in (DATE, DATE_TIME, TIME):
+        return written(value, unit)
+    return unit + number(value, deviation)
 
 
 def _trait_name(trait: Trait) -> str:

@@ -27,6 +27,7 @@ class Feature(NamedTuple):
     level: str | None
     center: float
     scale: float
+    unit: str = PLAIN
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class NumericStep:
     Examples
     --------
     >>> NumericStep("age", fill=40.0, center=41.0, scale=12.0).features()
-    [Feature(column='age', level=None, center=41.0, scale=12.0)]
+    [Feature(column='age', level=None, center=41.0, scale=12.0, unit='')]
     """
 
     name: str
@@ -52,7 +53,7 @@ class NumericStep:
 
     def features(self) -> list[Feature]:
         """Return the one output column of the step."""
-        return [Feature(self.name, None, self.center, self.scale)]
+        return [Feature(self.name, None, self.center, self.scale, self.unit)]
 
     def missing(self, table: Table) -> np.ndarray:
         """Return True for each row whose value is missing."""
