@@ -58,6 +58,8 @@ class Divergence(ABC):
     is_directional: ClassVar[bool] = False
     # True if merging costs W_a W_b / (W_a + W_b) times the divergence of the means.
     has_ward_costs: ClassVar[bool] = False
+    # True if the noise model of ``background='auto'`` has a density of clusters for it.
+    has_noise_model: ClassVar[bool] = False
     domain: ClassVar[str] = "any number"
     # True for scale-invariant divergences: small values must not be lost in sums with large ones.
     by_ratio: ClassVar[bool] = False
@@ -128,6 +130,7 @@ class SquaredEuclidean(Divergence):
     """``||x - c||^2``, as in the paper."""
 
     name = "sqeuclidean"
+    has_noise_model = True
     is_metric = True
     is_shift_invariant = True
     has_ward_costs = True

@@ -501,7 +501,7 @@ class DPMeans(
         if self.background is None:
             return
         if is_auto(self.background):
-            if self.divergence != "sqeuclidean":
+            if not get_divergence(self.divergence).has_noise_model:
                 raise ValueError(
                     "background='auto' needs divergence='sqeuclidean'; give the largest share of "
                     f"background for divergence={self.divergence!r}"
