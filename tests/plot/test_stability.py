@@ -10,14 +10,15 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 
-from countless.plot.stability import MOST_ROWS, StabilityDisplay  # noqa: E402
+from countless.plot.stability import StabilityDisplay  # noqa: E402
+from countless.plot.style import SHOWN  # noqa: E402
 from countless.stability import Stability  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def found():
     random = np.random.default_rng(0)
-    labels = random.integers(-1, 3, size=MOST_ROWS + 50).astype(np.int32)
+    labels = random.integers(-1, 3, size=SHOWN.matrix_rows + 50).astype(np.int32)
     draws = np.stack([np.where(random.random(len(labels)) < 0.3, -2, labels) for _ in range(8)])
     return Stability(labels, draws)
 
@@ -31,7 +32,7 @@ def test_clusters_and_rows_are_drawn(found):
     assert clusters.get_title(loc="left") == "clusters in 8 draws: 3 (100 %)"
     np.testing.assert_allclose(clusters.collections[-1].get_offsets()[:, 0], found.stability)
     image = rows.images[0].get_array()
-    assert image.shape == (MOST_ROWS, MOST_ROWS)
+    assert image.shape == (SHOWN.matrix_rows, SHOWN.matrix_rows)
     # Rows are sorted by cluster, so that the first stay together.
     assert np.nanmin(image[:15, :15]) == 1
     assert np.nanmax(image[:15, 40:48]) == 0

@@ -9,12 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from countless._mcmc.bicluster.cells import Cells, read_cells
-from countless.plot.style import CHOSEN, axes_for
-
-# Maximum number of rows or columns that are labelled with their names.
-MOST_NAMES = 100
-# Size of one row or column, and maximum size of a table, in inches.
-STEP, LARGEST = 0.11, 11.0
+from countless.plot.style import CHOSEN, SHOWN, axes_for
 
 
 class BiclusterDisplay:
@@ -147,7 +142,8 @@ class BiclusterDisplay:
 def figure_size(shape: tuple[int, int]) -> tuple[float, float]:
     """Return the width and height of a figure, in inches, with legible names."""
     n_rows, n_columns = shape
-    return min(2.2 + STEP * n_columns, LARGEST), min(1.8 + STEP * n_rows, LARGEST)
+    width, height = 2.2 + SHOWN.cell_inches * n_columns, 1.8 + SHOWN.cell_inches * n_rows
+    return min(width, SHOWN.table_inches), min(height, SHOWN.table_inches)
 
 
 def _in_clusters(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +156,7 @@ def _in_clusters(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ticks(names: Sequence | None, order: np.ndarray) -> tuple[Sequence[int], list[str]]:
-    if names is None or len(names) > MOST_NAMES:
+    if names is None or len(names) > SHOWN.names:
         return [], []
     return range(len(order)), [str(names[i]) for i in order]
 

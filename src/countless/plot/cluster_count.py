@@ -8,10 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from countless._mcmc.posterior import Posterior
-from countless.plot.style import CHOSEN, PALE, axes_for
-
-# With more bars, the numbers over them would overlap.
-MOST_NUMBERS = 10
+from countless.plot.style import CHOSEN, PALE, SHOWN, axes_for
 
 
 class ClusterCountDisplay:
@@ -81,7 +78,7 @@ class ClusterCountDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         colors = [CHOSEN if low <= count <= high else PALE for count in k]
         self.bars_ = ax.bar(k, share[k], color=colors, width=0.8)
-        if len(k) <= MOST_NUMBERS:
+        if len(k) <= SHOWN.numbered_bars:
             ax.bar_label(self.bars_, [f"{s:.2f}" for s in share[k]], fontsize="small", padding=2)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlim(k[0] - 1, k[-1] + 1)

@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from countless.plot.style import axes_for, color_of
-
-# Number of draws of a component's parameters that are averaged.
-N_DRAWS = 200
-# Maximum number of rows that are drawn.
-MOST_ROWS = 5000
+from countless.plot.style import SHOWN, axes_for, color_of
 
 
 class Component(NamedTuple):
@@ -121,9 +116,9 @@ class ComponentsDisplay:
         ax = axes_for(ax, 5.6, 4.4)
         self.ax_, self.figure_ = ax, ax.figure
         shown = np.arange(len(self.points))
-        if len(shown) > MOST_ROWS:
-            shown = np.random.default_rng(0).choice(shown, MOST_ROWS, replace=False)
-            some = f"{MOST_ROWS:,} of {len(self.points):,} rows"
+        if len(shown) > SHOWN.points:
+            shown = np.random.default_rng(0).choice(shown, SHOWN.points, replace=False)
+            some = f"{SHOWN.points:,} of {len(self.points):,} rows"
             ax.set_title(some, loc="left", fontsize="medium")
         color = [color_of(cluster) for cluster in self.labels[shown]]
         ax.scatter(*self.points[shown].T, s=12, c=color, alpha=0.6, linewidths=0)
@@ -142,11 +137,11 @@ def _components(estimator: Any, rows: np.ndarray, plane: list[int]) -> list[Comp
     """Return the expected mean and covariance of each cluster in a plane."""
     statistics = estimator.model_.statistics(rows, estimator.labels_, estimator.n_clusters_)
     random = np.random.default_rng(0)
-    many = np.repeat(statistics, N_DRAWS, axis=0)
+    many = np.repeat(statistics, SHOWN.averaged_draws, axis=0)
     drawn = estimator.model_.draw_parameters(many, random)
     if "mean" not in drawn or not {"variance", "covariance"} & drawn.keys():
         raise ValueError("ellipses need a model of normal clusters: gaussian, diagonal or fixed")
-    shape = (len(statistics), N_DRAWS, -1)
+    shape = (len(statistics), SHOWN.averaged_draws, -1)
     mean = drawn["mean"].reshape(shape).mean(axis=1)[:, plane]
     if "covariance" in drawn:
         d = drawn["mean"].shape[1]

@@ -9,10 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from countless.plot.similarity import cluster_order
-from countless.plot.style import CHOSEN, axes_for
-
-# Column names are shown up to this number; more would not be legible.
-MOST_NAMES = 60
+from countless.plot.style import CHOSEN, SHOWN, axes_for
 
 
 class DependenceDisplay:
@@ -111,7 +108,7 @@ def figure_size(names: Sequence) -> tuple[float, float]:
 
 def _shown(names: Sequence) -> list[str]:
     """Return the displayed names: none if there are too many."""
-    return [str(name) for name in names] if len(names) <= MOST_NAMES else []
+    return [str(name) for name in names] if len(names) <= SHOWN.column_names else []
 
 
 def view_numbers(estimator: Any) -> np.ndarray:

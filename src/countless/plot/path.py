@@ -9,15 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from countless._path.path import Plateau
 from countless._path.penalty import PenaltyPath
-from countless.plot.style import CHOSEN, LINE, axes_for
+from countless.plot.style import CHOSEN, LINE, SHOWN, axes_for
 from countless.plot.style import PALE as RIVAL
-
-# Number of other plateaus shown, and their minimum score relative to the chosen plateau's.
-N_RIVALS = 2
-RIVAL_SCORE = 0.15
-# The axes extend by this factor beyond the last merge, and to at least this many clusters.
-BEYOND = 6.0
-MOST_CLUSTERS = 60
 
 
 class PenaltyPathDisplay:
@@ -112,8 +105,9 @@ class PenaltyPathDisplay:
         path = self.path
         ends = path.breakpoints
         if not len(ends):
-            return np.array([path.penalty / BEYOND, path.penalty * BEYOND]), np.array([1, 1])
-        most = max(MOST_CLUSTERS, 3 * path.n_clusters)
+            around = path.penalty / SHOWN.beyond, path.penalty * SHOWN.beyond
+            return np.array(around), np.array([1, 1])
+        most = max(SHOWN.path_clusters, 3 * path.n_clusters)
         counts = np.array([path.n_clusters_at(end) for end in ends])
         left_out = int(np.count_nonzero(counts >= most))
         start = ends[left_out] / 1.1 if self._is_log else ends[left_out] - self._margin
@@ -137,7 +131,7 @@ class PenaltyPathDisplay:
     @property
     def _end(self) -> float:
         last = float(self.path.breakpoints[-1])
-        return BEYOND * last if self._is_log else last + self._margin
+        return SHOWN.beyond * last if self._is_log else last + self._margin
 
     def _shade(self, plateau: Plateau, color: str, alpha: float) -> None:
         low, high = self._reach(plateau)
@@ -166,10 +160,10 @@ class PenaltyPathDisplay:
     def _reach(self, plateau: Plateau) -> tuple[float, float]:
         """Return the ends of a plateau; that of one cluster ends at the edge of the axes."""
         if not len(self.path.breakpoints):
-            return self.path.penalty / BEYOND, self.path.penalty * BEYOND
+            return self.path.penalty / SHOWN.beyond, self.path.penalty * SHOWN.beyond
         low = plateau.low
         if self._is_log and not low > 0:
-            low = plateau.high / BEYOND
+            low = plateau.high / SHOWN.beyond
         return low, max(low, min(plateau.high, self._end))
 
     def _finish(self, penalty: np.ndarray, n_clusters: np.ndarray) -> None:
@@ -198,5 +192,5 @@ def _rivals(best: Plateau, others: list[Plateau]) -> list[Plateau]:
     """Return the next best plateaus that are shown."""
     if best.n_clusters == 1:
         return []
-    worthy = [other for other in others if other.score > RIVAL_SCORE * best.score]
-    return [other for other in worthy if other.n_clusters > 1][:N_RIVALS]
+    worthy = [other for other in others if other.score > SHOWN.plateau_score * best.score]
+    return [other for other in worthy if other.n_clusters > 1][: SHOWN.other_plateaus]

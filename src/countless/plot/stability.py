@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from countless.plot.style import CHOSEN, LINE, need_pyplot
+from countless.plot.style import CHOSEN, LINE, SHOWN, need_pyplot
 from countless.stability import DISSOLVED, STABLE, Stability, bootstrap
-
-# Maximum number of rows of the matrix, sampled evenly from all clusters.
-MOST_ROWS = 100
 
 
 class StabilityDisplay:
@@ -129,7 +126,7 @@ class StabilityDisplay:
         order = np.argsort(
             np.where(found.labels < 0, len(found.labels), found.labels), kind="stable"
         )
-        shown = order[np.unique(np.linspace(0, len(order) - 1, MOST_ROWS).astype(int))]
+        shown = order[np.unique(np.linspace(0, len(order) - 1, SHOWN.matrix_rows).astype(int))]
         image = ax.imshow(
             found.together(shown), cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
         )

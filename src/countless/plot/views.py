@@ -9,10 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
-from countless.plot.style import LINE, need_pyplot
-
-# Maximum number of views, the widest first, and of columns whose names are legible.
-MOST_VIEWS, MOST_NAMES = 8, 60
+from countless.plot.style import LINE, SHOWN, need_pyplot
 
 
 class ViewsDisplay:
@@ -79,7 +76,7 @@ class ViewsDisplay:
 
     def plot(self, *, figure: Any = None) -> ViewsDisplay:
         """Draw the views, up to eight, and store the artists."""
-        shown = self.views[:MOST_VIEWS]
+        shown = self.views[: SHOWN.views]
         widths = [max(len(view.columns), 1.5) for view in shown]
         if figure is None:
             size = (min(2.0 + 0.22 * sum(widths), 14.0), 4.8)
@@ -106,7 +103,7 @@ class ViewsDisplay:
         ax.set_yticks([])
         ax.tick_params(length=0, labelsize="small")
         names = [str(self.names[j]) for j in view.columns]
-        legible = self.cells.shape[1] <= MOST_NAMES
+        legible = self.cells.shape[1] <= SHOWN.column_names
         ax.set_xticks(range(len(names)) if legible else [], names if legible else [], rotation=90)
 
 
