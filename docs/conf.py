@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "matplotlib_animations": False,
+    "parallel": 2,
     "thumbnail_size": (400, 280),
 }
 # Programs draw without a window; sphinx-gallery's plt.show() then has nothing to show.

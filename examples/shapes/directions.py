@@ -44,7 +44,7 @@ for row in table.head(8).itertuples():
 # All clusters, named by their first word, against the modules that the texts are from.
 
 codes = np.array([MODULES.index(name) for name in module_of])
-counts = np.array([np.bincount(codes[model.labels_ == k], minlength=6) for k in table.index])
+counts = np.array([np.bincount(codes[model.labels_ == k], minlength=6) for k in table["cluster"]])
 figure, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 ax.imshow(counts / counts.sum(axis=1, keepdims=True), cmap="Blues", aspect="auto")
 ax.set_xticks(range(len(MODULES)), MODULES, rotation=30, ha="right")

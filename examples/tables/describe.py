@@ -17,7 +17,7 @@ X = (wine.data - wine.data.mean()) / wine.data.std()
 model = DPMeans(random_state=0).fit(X)
 table = describe(model, wine.data, classes=wine.target)
 for row in table.itertuples():
-    print(f"{row.Index}: {row.name} ({row.size} wines, such as {row.typical})")
+    print(f"{row.cluster}: {row.name} ({row.size} wines, such as {row.typical})")
     for sentence in row.sets_apart[:3]:
         print(f"     {sentence}")
 
