@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from countless.spectral_dp_means import SpectralDPMeans as SpectralDPMeans
     from countless.stability import bootstrap as bootstrap
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = ["__version__", *PUBLIC]
 
