@@ -1,5 +1,6 @@
 """How the site is built; see `make docs`."""
 
+import re
 import socket
 import sys
 import warnings
@@ -114,6 +115,12 @@ def skip_metadata_requests(app, what, name, obj, skip, options):
     return skip or (name.startswith("set_") and name.endswith("_request"))
 
 
+def keep_underscores(app, what, name, obj, options, lines):
+    """Escape the end of names such as ``labels_``, which would be a reference otherwise."""
+    lines[:] = [re.sub(r"^:(ivar|vartype) (\w+)_:", r":\1 \2\\_:", line) for line in lines]
+
+
 def setup(app):
-    """Register the hook above."""
+    """Register the hooks above; the second comes after napoleon's."""
     app.connect("autodoc-skip-member", skip_metadata_requests)
+    app.connect("autodoc-process-docstring", keep_underscores, priority=600)
