@@ -2,6 +2,7 @@
 
     python benchmarks/auto_evidence.py                 # 675 sets to fit, 225 others to check
     python benchmarks/auto_evidence.py --sets 100 --check 50
+    python benchmarks/auto_evidence.py --wide --check 100    # only check, on many columns
 
 Prints the constants of src/countless/_auto/choice.py, and on the sets that took no part: the mean
 adjusted mutual information (of the choice, and of the best candidate of each set), how often k is
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from typing import NamedTuple
 
@@ -23,9 +25,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_mutual_info_score
 
 from countless._auto import choice
-from countless._auto.candidates import FAMILIES, fit_candidates
+from countless._auto.candidates import FAMILIES, families_for, fit_candidates
+from countless._auto.linked import are_directions, row_lengths
 from countless._auto.merged import leading_components, neighbor_links
-from generated import draw_problem
+from generated import draw_problem, draw_wide_problem
 
 NAMES = (*choice.Measurements._fields, *FAMILIES)
 # Share of sets without clusters in which clusters may be found: of others 5 % at most then.
@@ -47,13 +50,17 @@ class Problem(NamedTuple):
     name: str
 
 
-def pose(seed: int) -> Problem:
+def pose(seed: int, *, wide: bool = False) -> Problem:
     """Fit the candidates to a generated data set, and measure them."""
     warnings.simplefilter("ignore")
-    X, y, name = draw_problem(seed)
+    X, y, name = draw_wide_problem(seed) if wide else draw_problem(seed)
+    families = FAMILIES
+    if wide:
+        is_directional = are_directions(row_lengths(X), X.shape[1])
+        families = families_for(X.shape[1], is_directional=is_directional, is_sparse=False)
     links = neighbor_links(X, None)
     fitted = fit_candidates(
-        FAMILIES, lambda at: X if at is None else X[at], len(X), links=links, time_budget=None,
+        families, lambda at: X if at is None else X[at], len(X), links=links, time_budget=None,
         settings={"random_state": 0},
     )  # fmt: skip
     every = np.arange(len(X))
@@ -201,8 +208,12 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=675)
     parser.add_argument("--check", type=int, default=225)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--wide", action="store_true", help="13 to 256 columns, present constants")
     args = parser.parse_args()
     with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:
+        if args.wide:
+            report("wide", list(pool.map(partial(pose, wide=True), range(args.check))))
+            return
         problems = list(pool.map(pose, range(args.sets + args.check), chunksize=10))
     choose_constants(problems[: args.sets])
     report("fitted", problems[: args.sets])

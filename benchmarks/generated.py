@@ -41,6 +41,45 @@ def draw_problem(seed: int) -> tuple[np.ndarray, np.ndarray, str]:
     return X[order], y[order], name
 
 
+def draw_wide_problem(seed: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Draw rows of 13 to 256 columns, as embeddings have; half of the problems have one cluster."""
+    rng = np.random.default_rng(seed)
+    for _ in range(1000):
+        make = rng.choice([topics, blobs, tables, cloud], p=[0.3, 0.1, 0.1, 0.5])
+        X, y, name = make(rng)
+        if X.shape[1] > 12:
+            order = rng.permutation(len(X))
+            return X[order], y[order], name
+    raise AssertionError("no draw had more than 12 columns")
+
+
+def topics(rng):
+    """Directions around centers that share themes, like texts or pictures, with some noise."""
+    d = int(np.exp(rng.uniform(np.log(16), np.log(256))))
+    k = int(np.exp(rng.uniform(np.log(2), np.log(40))))
+    n = int(np.exp(rng.uniform(np.log(max(300, 20 * k)), np.log(5000))))
+    sizes = _sizes(rng, n, k, least=15)
+    spectrum = np.arange(1, d + 1) ** -rng.uniform(0.0, 0.7)
+    spectrum /= np.linalg.norm(spectrum)
+    themes = rng.normal(size=(max(1, k // 3), d)) * spectrum
+    centers = rng.normal(size=(k, d)) * spectrum
+    centers += rng.uniform(0.0, 0.8) * themes[rng.integers(len(themes), size=k)]
+    spread = rng.uniform(0.6, 1.6) * np.exp(rng.normal(size=k) * rng.choice([0.0, 0.2]))
+    # Clusters are longer in a few directions of their own, and some are bent.
+    stretch, bend = rng.uniform(0.0, 1.5), rng.choice([0.0, 0.5])
+    parts = []
+    for center, scale, size in zip(centers, spread, sizes, strict=True):
+        along = rng.normal(size=(size, int(rng.integers(1, 6))))
+        axes, turns = stretch * rng.normal(size=(2, along.shape[1], d)) * spectrum
+        rows = rng.normal(size=(size, d)) * spectrum + along @ axes
+        parts.append(center + scale * (rows + bend * (along**2 - 1) @ turns))
+    y = np.repeat(np.arange(1, k + 1), sizes)
+    n_noise = int(len(y) * rng.choice([0.0, 0.0, 0.1, 0.3]))
+    X = np.vstack([*parts, rng.normal(size=(n_noise, d)) * spectrum])
+    y = np.append(y, np.zeros(n_noise, int))
+    return X / np.linalg.norm(X, axis=1)[:, None], y, "topics" + "+noise" * bool(n_noise)
+
+
 def blobs(rng):
     """Round, elliptical, heavy-tailed, skewed or uniform blobs in up to 40 dimensions."""
     d = int(rng.choice([2, 2, 2, 3, 4, 6, 10, 20, 40]))

@@ -7,25 +7,30 @@ is returned, or one cluster if there is no significant structure.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from countless._auto.candidates import (
     FAMILIES,
+    LINKED,
     MIXED_FAMILIES,
     MOST_ROWS,
     Family,
     Fitted,
     Sampler,
+    families_for,
     fit_candidates,
 )
 from countless._auto.choice import Comparison, agreement, compare, conditional_entropy, confidence
+from countless._auto.linked import are_directions, row_lengths
 from countless._auto.merged import leading_components, neighbor_links
 from countless._auto.tables import MixedTable, is_graph, mixed_table
 from countless._compat import CallbackSupportMixin, OnPass, report_passes, with_callbacks
@@ -67,16 +72,18 @@ class Outcome(NamedTuple):
 class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """Cluster data of any shape, without choosing a method or the number of clusters.
 
-    Fits round, elliptical and connected clusters, and returns the best supported ones, or one
-    cluster if there is no significant structure.
+    Fits round, elliptical, connected and, in many columns, densely linked clusters, and returns the
+    best supported ones, or one cluster if there is no significant structure.
 
     Parameters
     ----------
     candidates : sequence of str or mapping from str to estimator, default=None
         The candidates: some of 'round' (`DPMeans`), 'elliptical' and 'merged' (the most probable
         `DPMixture`, unchanged and with components merged that no density valley separates),
-        'connected' (`SpectralDPMeans`) and 'chained' (`DivisiveClustering('mst')`); for a table of
-        mixed columns 'columns' (`DPMixture` with a model for each column) and 'dissimilarity'
+        'connected' (`SpectralDPMeans`) and 'chained' (`DivisiveClustering('mst')`); for more than
+        12 columns and for rows of unit length also 'linked' (communities of the nearest-neighbour
+        graph), for more than 50 and for sparse tables only that and 'round'; for a table of mixed
+        columns 'columns' (`DPMixture` with a model for each column) and 'dissimilarity'
         (`LinkageClustering`). By default all that apply to the data. A mapping gives names to
         user-defined estimators.
     time_budget : float, default=None
@@ -89,7 +96,8 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
+        The cluster of each row; -1 for a row of zeros among rows of unit length, which has no
+        direction (a warning counts them).
     n_clusters_ : int
     best_estimator_ : estimator
         The chosen estimator, fitted; for one cluster usually a `DPMeans`.
@@ -118,9 +126,13 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
 
     Notes
     -----
-    All candidates but the round one are fitted to a sample of 5,000 rows of a longer table, on
-    which all are compared, and the other rows are labelled by ``predict``. The sample does not
-    depend on ``random_state``.
+    Most candidates are fitted to a sample of 5,000 rows of a longer table, on which all are
+    compared, and the other rows are labelled by ``predict``; the round candidate and, in more than
+    50 columns, the linked one are fitted to all rows. The sample does not depend on
+    ``random_state``.
+
+    Whether rows have unit length is looked at once, in the fit. Then directions are compared, and
+    `reason_` says so.
 
     `save_model` writes ``best_estimator_``.
 
@@ -154,7 +166,7 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), data frame, or graph
+        X : array-like or sparse matrix of shape (n_samples, n_features), data frame, or graph
             Numeric rows; a pandas, polars or PyArrow data frame whose columns may be of any type
             and have missing values; or a graph: of networkx or igraph, or a symmetric sparse
             matrix.
@@ -169,14 +181,24 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
             return self._fit_graph(X)
         table = mixed_table(X)
         self._mixed = table is not None
-        if table is None:
-            X = validate_numbers(self, X, reset=True, ensure_min_samples=2)
-        else:
+        if table is not None:
             validate_data(self, X, reset=True, skip_check_array=True)
-        families = self._families(FAMILIES if table is None else MIXED_FAMILIES)
+            self._directional = False
+            with report_passes(self, X) as on_pass:
+                outcome = self._compare(table, self._families(MIXED_FAMILIES), on_pass)
+            return self._store(outcome, X, table.numbers)
+        X = validate_numbers(self, X, reset=True, accept_sparse="csr", ensure_min_samples=2)
+        lengths = row_lengths(X)
+        self._directional = are_directions(lengths, X.shape[1])
+        usual = families_for(X.shape[1], is_directional=self._directional, is_sparse=sp.issparse(X))
+        kept = self._kept(lengths)
+        if kept is not None:
+            X = X[kept]
         with report_passes(self, X) as on_pass:
-            outcome = self._compare(X if table is None else table, families, on_pass)
-        self._store(outcome, X, X if table is None else table.numbers)
+            outcome = self._compare(X, self._families(usual), on_pass)
+        self._store(outcome, X, X)
+        if kept is not None:
+            self._label_zeros(kept, len(lengths))
         return self
 
     @available_if(
@@ -199,8 +221,14 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
             if self.best_method_ == ONE:
                 return np.zeros(len(X), dtype=np.int32)
         else:
-            X = validate_numbers(self, X, reset=False)
-        return self.best_estimator_.predict(X)
+            X = validate_numbers(self, X, reset=False, accept_sparse="csr")
+        if not self._directional:
+            return self.best_estimator_.predict(X)
+        labels = np.full(X.shape[0], -1, dtype=np.int32)
+        known = row_lengths(X) > 0
+        if known.any():
+            labels[known] = self.best_estimator_.predict(X[known])
+        return labels
 
     @property
     def path_(self):
@@ -211,6 +239,20 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
         if len(getattr(self.best_estimator_, "labels_", self.labels_)) != len(self.labels_):
             raise AttributeError("the chosen clusters were found on a sample: it alone has layers")
         return super()._layers()
+
+    def _kept(self, lengths: np.ndarray) -> np.ndarray | None:
+        """Return the indices of the rows that have a direction; None if all have, or none need."""
+        kept = np.flatnonzero(lengths)
+        if not self._directional or len(kept) == len(lengths):
+            return None
+        if len(kept) < 2:
+            raise ValueError(f"X has {len(kept)} row that is not zero; at least 2 are needed")
+        n_zero = len(lengths) - len(kept)
+        warnings.warn(
+            f"{n_zero} of {len(lengths)} rows are zero and have no direction: their label is -1",
+            stacklevel=4,  # this method, fit, scikit-learn's wrapper: the caller
+        )
+        return kept
 
     def _check_parameters(self) -> None:
         count_threads(self.n_jobs)
@@ -236,12 +278,10 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
                 raise ValueError(f"candidates must be among {known} for this data; got {name!r}")
         return {name: usual[name] for name in usual if name in given}
 
-    def _compare(
-        self, data: np.ndarray | MixedTable, families: Mapping[str, Family], on_pass: OnPass
-    ) -> Outcome:
+    def _compare(self, data: Any, families: Mapping[str, Family], on_pass: OnPass) -> Outcome:
         """Fit all candidates and choose between them."""
         numbers = data.numbers if isinstance(data, MixedTable) else data
-        n_rows = len(numbers)
+        n_rows = numbers.shape[0]
         # Candidates are compared on rows that all of them were fitted to.
         fewest = min(family.most_rows or MOST_ROWS for family in families.values())
         shown = Sampler(n_rows).places(fewest)
@@ -280,10 +320,11 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
         self.n_iter_, self.converged_ = model.n_iter_, model.converged_
         self.candidates_ = Records([Candidate("graph", model.n_clusters_, None, 1.0, 0.0, "")])
         self.confidence_ = float(model.path_.confidence)
+        self._directional = False
         self.reason_ = "Clusters of a graph: few links between them."
         return self
 
-    def _store(self, outcome: Outcome, X: Any, numbers: np.ndarray) -> None:
+    def _store(self, outcome: Outcome, X: Any, numbers: Any) -> AutoClustering:
         """Set the fitted attributes, and label all rows."""
         chosen = outcome.candidates[outcome.chosen]
         if chosen.method == ONE:
@@ -300,23 +341,34 @@ class AutoClustering(LayeredMixin, CallbackSupportMixin, ClusterMixin, BaseEstim
         self.candidates_, self.confidence_ = Records(outcome.candidates), outcome.confidence
         self.candidate_labels_, self.compared_rows_ = outcome.labels, outcome.places
         self.reason_ = _reason(outcome)
+        if self._directional:
+            self.reason_ += " Rows have unit length: directions are compared."
+        return self
+
+    def _label_zeros(self, kept: np.ndarray, n_rows: int) -> None:
+        """Turn the labels of some rows into those of all: -1 for the others."""
+        labels = np.full(n_rows, -1, dtype=np.int32)
+        labels[kept] = self.labels_
+        self.labels_ = labels
+        self.compared_rows_ = kept[self.compared_rows_]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = True
         return tags
 
 
-def _take(data: np.ndarray | MixedTable, places: np.ndarray | None) -> Any:
+def _take(data: Any, places: np.ndarray | None) -> Any:
     """Return the rows at some indices, or all."""
     if isinstance(data, MixedTable):
         return data.take(places)
     return data if places is None else data[places]
 
 
-def _in_leading_components(X: np.ndarray) -> np.ndarray:
+def _in_leading_components(X: Any) -> np.ndarray:
     mean, components = leading_components(X)
-    return (X - mean) @ components.T
+    return X @ components.T - mean @ components.T
 
 
 def _choose(
@@ -352,20 +404,21 @@ def _choose(
     return Outcome(candidates, chosen, winner, sure, labels, places)
 
 
-def _one_cluster(numbers: np.ndarray, outcome: Outcome, n_jobs: int | None) -> Any:
+def _one_cluster(numbers: Any, outcome: Outcome, n_jobs: int | None) -> Any:
     """Return an estimator with one cluster: a candidate, or DP-means with a large penalty."""
     fitted = outcome.fitted
     if fitted.places is None and not np.any(fitted.estimator.labels_):
         return fitted.estimator
     numbers = numbers.astype(np.float64)
     # With the total cost of one cluster as the penalty, one cluster is optimal.
-    penalty = float(np.square(numbers - numbers.mean(axis=0)).sum()) or 1.0
+    spread = numbers.power(2) if sp.issparse(numbers) else (numbers - numbers.mean(axis=0)) ** 2
+    penalty = float(spread.sum()) or 1.0
     return DPMeans(penalty, n_jobs=n_jobs).fit(numbers)
 
 
 def _reason(outcome: Outcome) -> str:
     """Return a sentence with the reason for the choice."""
-    families = {**FAMILIES, **MIXED_FAMILIES}
+    families = {**FAMILIES, "linked": LINKED, **MIXED_FAMILIES}
     chosen = outcome.candidates[outcome.chosen]
     others = [one for one in outcome.candidates[1:] if one.n_clusters is not None and one != chosen]
     if chosen.method == ONE:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
-from countless._auto.merged import MergedMixture
+from countless._auto.linked import NeighborCommunities
+from countless._auto.merged import MOST_COMPONENTS, MergedMixture
 from countless._labels import number_by_appearance
 from countless._path.penalty import CANDIDATES
 from countless.divisive import DivisiveClustering, LinkageClustering
@@ -25,6 +27,9 @@ MOST_ROWS = 5_000
 MOST_COLUMNS = 2_000
 # The sample must not depend on `random_state`, so that k does not.
 SAMPLE_SEED = 0
+# In more columns the principal components that mixtures are fitted to say little about the rows,
+# and there are nearest neighbours only; other candidates take minutes there.
+MOST_COLUMNS = 50
 
 
 class Family(NamedTuple):
@@ -51,6 +56,11 @@ FAMILIES: Mapping[str, Family] = {
         "Chained clusters",
     ),
 }
+LINKED = Family(NeighborCommunities(), None, "Densely linked clusters")
+WIDE_FAMILIES: Mapping[str, Family] = {
+    "linked": LINKED,
+    "round": Family(DPMeans(), MOST_ROWS, "Round clusters"),
+}
 MIXED_FAMILIES: Mapping[str, Family] = {
     "columns": Family(
         DPMixture("columns", inference="map"), MOST_ROWS, "Clusters by the kind of each column"
@@ -59,6 +69,23 @@ MIXED_FAMILIES: Mapping[str, Family] = {
         LinkageClustering(metric="mixed"), 2_000, "Clusters by the dissimilarity of rows"
     ),
 }
+
+
+def families_for(n_columns: int, *, is_directional: bool, is_sparse: bool) -> Mapping[str, Family]:
+    """Return the candidates for a table of numbers.
+
+    Examples
+    --------
+    >>> list(families_for(300, is_directional=True, is_sparse=False))
+    ['linked', 'round']
+    >>> "linked" in families_for(2, is_directional=False, is_sparse=False)
+    False
+    """
+    if is_sparse or n_columns > MOST_COLUMNS:
+        return WIDE_FAMILIES
+    if is_directional or n_columns > MOST_COMPONENTS:
+        return {**FAMILIES, "linked": LINKED}
+    return FAMILIES
 
 
 class Fitted(NamedTuple):
@@ -137,6 +164,10 @@ def fit_candidates(
         known = estimator.get_params(deep=False)
         estimator.set_params(**{name: settings[name] for name in settings if name in known})
         notes = [] if places is None else [f"fitted to a sample of {len(places)} rows"]
+        rows = take(places)
+        if sp.issparse(rows) and not get_tags(estimator).input_tags.sparse:
+            yield Fitted(method, None, None, 0.0, "left out: it takes no sparse matrix")
+            continue
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")

@@ -10,6 +10,7 @@ matrix per cluster needs more rows than such tables have.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,15 +34,15 @@ MOST_COMPONENTS = 12
 N_ROUNDS = 5
 
 
-def neighbor_links(X: np.ndarray, n_jobs: int | None) -> sp.csr_array:
+def neighbor_links(X: Any, n_jobs: int | None) -> sp.csr_array:
     """Return the symmetric nearest-neighbour graph of rows."""
     # In a table of few rows ten neighbours would include rows of every cluster.
-    n_neighbors = min(N_NEIGHBORS, max(2, len(X) // 5))
+    n_neighbors = min(N_NEIGHBORS, max(2, X.shape[0] // 5))
     affinity = Affinity(NEIGHBORS, n_neighbors=n_neighbors, parameters={}, n_jobs=n_jobs)
     return affinity.between_rows(X)
 
 
-def leading_components(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def leading_components(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the leading principal components, or 0 and the identity if few columns.
 
     Examples
@@ -52,9 +53,12 @@ def leading_components(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (50, 12)
     """
     n_features = X.shape[1]
-    if n_features <= MOST_COMPONENTS or len(X) <= MOST_COMPONENTS:
+    if n_features <= MOST_COMPONENTS or X.shape[0] <= MOST_COMPONENTS:
         return np.zeros(n_features), np.eye(n_features)
-    pca = PCA(MOST_COMPONENTS, svd_solver="covariance_eigh").fit(X)
+    if sp.issparse(X):  # a fixed seed, so that the choice does not depend on a random state
+        pca = PCA(MOST_COMPONENTS, svd_solver="arpack", random_state=0).fit(X)
+    else:
+        pca = PCA(MOST_COMPONENTS, svd_solver="covariance_eigh").fit(X)
     return pca.mean_, pca.components_
 
 

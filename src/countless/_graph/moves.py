@@ -129,6 +129,15 @@ def dense_groups(
     return _climb(graph, random, unit, crowding=np.full(graph.n_nodes, resolution * unit / total))
 
 
+def regroup(
+    graph: Graph, labels: np.ndarray, crowding: float, random: np.random.RandomState
+) -> np.ndarray:
+    """Merge clusters, and clusters of clusters, as long as that gains; return the new labels."""
+    joined = graph.joined(labels)
+    group, _ = _climb(joined, random, graph.unit, crowding=np.full(joined.n_nodes, crowding))
+    return group[labels]
+
+
 def _climb(
     graph: Graph,
     random: np.random.RandomState,

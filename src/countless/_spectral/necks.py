@@ -140,7 +140,7 @@ def merge_pieces(affinity: Any) -> PieceMerges:
     >>> np.bincount(merges.labels_below(1.0)).tolist()
     [200, 200]
     """
-    graph = _as_graph(affinity)
+    graph = as_graph(affinity)
     n = graph.n_nodes
     random = np.random.RandomState(0)
     n_pieces = int(
@@ -283,7 +283,8 @@ def local_dimension(X: np.ndarray, linked: Any) -> float:
     return float(1 / np.mean(np.log(largest[near[inside]] / distance[inside])))
 
 
-def _as_graph(affinity: Any) -> Graph:
+def as_graph(affinity: Any) -> Graph:
+    """Return a symmetric matrix without diagonal as a graph."""
     matrix = sp.csr_array(affinity)
     out = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     neighbor = matrix.indices.astype(np.int32)

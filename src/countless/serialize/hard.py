@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._registry import ESTIMATORS
+from .._registry import ESTIMATORS, Estimator
 from .serializer import (
     LAYERS,
     RAN,
@@ -155,6 +155,15 @@ def _check_tree(estimator: Any, state: State) -> int:
     return sizes["d"]
 
 
+def _check_linked(estimator: Any, state: State) -> int:
+    sizes = sizes_of(state, {"X_fit_": "nd", "labels_": "n"})
+    check_coordinates(state, "X_fit_")
+    labels = state["labels_"]
+    if labels.min() < 0 or labels.max() >= sizes["n"] or not np.bincount(labels).all():
+        raise ValueError("its labels_ are not numbers of clusters")
+    return sizes["d"]
+
+
 def _restore_tree(estimator: Any, state: State) -> None:
     restore_attributes(estimator, state)
     estimator.n_clusters_ = int(state["labels_"].max()) + 1
@@ -174,6 +183,14 @@ def _restore_spectral(estimator: Any, state: State) -> None:
 
 
 HARD = (
+    Serializer(
+        Estimator("NeighborCommunities", "countless._auto.linked"),
+        {"X_fit_": "f", "labels_": "i"},
+        {"resolution_": float, "excess_": float, **RAN},
+        _check_linked,
+        _restore_tree,
+        first_and_last("X_fit_"),
+    ),
     Serializer(
         ESTIMATORS["DPMeans"],
         {**_CENTERS, "cluster_ids_": "i", "cluster_weights_": "f", "background_price_": "f"},
