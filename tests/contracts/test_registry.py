@@ -40,8 +40,8 @@ def test_type_checkers_see_the_public_names():
 def test_what_a_model_file_can_hold_has_a_serializer():
     entries = [*ESTIMATORS.values(), *(method.estimator for method in BASELINES.values())]
     saved = {entry.class_name for entry in entries if entry.is_saved}
-    # Not fitted by users: AutoClustering chooses the one, apply_edits makes the other.
-    internal = {"MergedMixture", "EditedClustering"}
+    # Not fitted by users: AutoClustering chooses the first two, apply_edits makes the other.
+    internal = {"MergedMixture", "NeighborCommunities", "EditedClustering"}
     assert set(SERIALIZERS) - internal == saved, "Serializer in countless/serialize"
 
 
