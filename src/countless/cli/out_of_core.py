@@ -9,7 +9,7 @@ import bisect
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -181,7 +181,8 @@ def open_stored(
             )
             say("preparing it")
             data = backend.keep(source, roles, survey)
-        show_columns(screen, first, data.shape[0], survey.columns, survey.n_rows)
+        shown = replace(first, source=source.name)  # a folder has a file for each part
+        show_columns(screen, shown, data.shape[0], survey.columns, survey.n_rows)
         for hint in data.hints():
             screen.note(hint)
         screen.show("")
