@@ -85,6 +85,20 @@ The first block determines column types, scales, the values imputed for missing 
 never reused; one that is no longer in the model was merged into another cluster. An invalid row
 ends the stream with exit code 2, and the blocks before it are kept.
 
+## For programs
+
+`--json` prints one JSON object and nothing else. Its field `schema` is the version of its form:
+`countless schema fit` prints the JSON Schema, with a description of each field, and so for every
+command. The version rises when a field is removed or changes its meaning.
+
+```console
+$ countless fit penguins.csv --missing drop --json | jq .result.n_clusters
+```
+
+Compiled code is cached where the package is, or in the folder NUMBA_CACHE_DIR. The first run of a
+method compiles what it needs, and says so. `countless warm-up` compiles everything at once: for an
+image of a container, or before a demonstration.
+
 `python -m countless` is the same command. The rest of this page is what `--help` prints.
 """
 

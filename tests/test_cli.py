@@ -223,7 +223,7 @@ def test_every_public_estimator_is_a_method():
 
 
 def test_methods_lists_them(run):
-    listed = json.loads(run("methods", "--json").stdout)
+    listed = json.loads(run("methods", "--json").stdout)["methods"]
     assert list(listed) == list(METHODS)
     assert listed["k-means"]["baseline"]
     text = run("methods").stdout

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import njit
 
 import countless
 from countless.kernels.cached import forget_if_changed
@@ -44,6 +45,20 @@ def test_kernels_of_unknown_origin_are_forgotten(folders):
         path.unlink()
     forget_if_changed(sources, kept)
     assert not list(kept.glob("*.nbi"))
+
+
+def test_compilations_are_logged_once_and_those_of_calls_are_not(caplog):
+    @njit
+    def called(x):
+        return x + 1
+
+    @njit
+    def caller(x):
+        return called(x)
+
+    caplog.set_level("INFO", logger="countless.compilations")
+    assert caller(1) == caller(2) - 1
+    assert caplog.messages == ["compiling caller"]
 
 
 @pytest.mark.slow

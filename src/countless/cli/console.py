@@ -17,7 +17,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from .._report.plain import printable
+from .schema import VERSION
 
+COMPILING = "compiling, once after installation"
 # Warnings about code, not about data, that users cannot act on.
 _FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
@@ -75,7 +77,10 @@ class Screen:
         if shown:
             shown.start()
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with (
+                _hearing("countless.compilations", lambda _: say(COMPILING)),
+                warnings.catch_warnings(record=True) as caught,
+            ):
                 warnings.simplefilter("default")
                 for category in _FOR_DEVELOPERS:
                     warnings.simplefilter("ignore", category)
@@ -101,17 +106,8 @@ class Screen:
     @contextmanager
     def hear(self, logger: str) -> Iterator[None]:
         """Show the messages of a logger as notes."""
-        handler = logging.Handler(logging.INFO)
-        handler.emit = lambda record: self.note(record.getMessage())  # type: ignore[method-assign]
-        log = logging.getLogger(logger)
-        level = log.level
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
-        try:
+        with _hearing(logger, self.note):
             yield
-        finally:
-            log.setLevel(level)
-            log.removeHandler(handler)
 
     def warn(self, message: str) -> None:
         """Print a warning that affects the trust in the result."""
@@ -123,7 +119,23 @@ class Screen:
     def finish(self, record: dict[str, Any]) -> None:
         """Print the machine-readable result, if requested."""
         if self.as_json:
-            self.out.file.write(to_json(record))
+            self.out.file.write(to_json({"schema": VERSION, **record}))
+
+
+@contextmanager
+def _hearing(logger: str, receive: Callable[[str], None]) -> Iterator[None]:
+    """Pass the messages of a logger to a function."""
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: receive(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger(logger)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
 
 
 def in_option_terms(message: str) -> str:

@@ -109,14 +109,13 @@ def methods(as_json: bool) -> None:
     for method in METHODS.values():
         grid.add_row(method.name, method.summary, method.key_parameter)
     screen.show(grid, "", "Set a parameter with --set NAME=VALUE.")
-    screen.finish(
-        {
-            name: {
-                "class": f"{method.estimator.module}.{method.estimator.class_name}",
-                "summary": method.summary,
-                "parameter": method.key_parameter,
-                "baseline": name in BASELINES,
-            }
-            for name, method in METHODS.items()
+    listed = {
+        name: {
+            "class": f"{method.estimator.module}.{method.estimator.class_name}",
+            "summary": method.summary,
+            "parameter": method.key_parameter,
+            "baseline": name in BASELINES,
         }
-    )
+        for name, method in METHODS.items()
+    }
+    screen.finish({"methods": listed})

@@ -38,6 +38,7 @@ from .options import FILES
 from .picture import candidates_picture, path_picture
 from .progress import follow
 from .report import report_of_data
+from .schema import VERSION
 from .texts import read_texts, words_and_names
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "scikit-image")
@@ -427,6 +428,7 @@ def run_record(
 ) -> dict[str, Any]:
     """Return the contents of run.json: how to repeat the run, the input, and the result."""
     return {
+        "schema": VERSION,
         "countless": __version__,
         "versions": _versions(),
         "command": request.command,

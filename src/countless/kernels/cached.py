@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: where it is stored, and when it is invalid."""
+"""The cache of compiled kernels: where it is stored, when it is invalid, and when it is filled."""
 
 import atexit
 import hashlib
@@ -9,11 +9,33 @@ import tempfile
 from pathlib import Path
 
 from numba import config
+from numba.core import event
 from numba.core.caching import FunctionCache
 
 _STAMP = "countless-kernels.sha256"
 
 logger = logging.getLogger("countless")
+# Hears the name of each kernel when it is compiled, which takes seconds, and not when it is cached.
+compilations = logging.getLogger("countless.compilations")
+
+
+class _Compilations(event.Listener):
+    """Logs which kernels are compiled; those that a kernel calls are compiled within its turn."""
+
+    depth = 0
+
+    def on_start(self, event: event.Event) -> None:
+        if self.depth == 0:
+            compilations.info("compiling %s", event.data["dispatcher"].py_func.__name__)
+        self.depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        self.depth -= 1
+
+
+def log_compilations() -> None:
+    """Log at level INFO, under ``countless.compilations``, what is compiled from now on."""
+    event.register("numba:compile", _Compilations())
 
 
 def forget_stale_kernels() -> None:
