@@ -201,6 +201,7 @@ FUNCTIONS: dict[str, Callable] = {
     "farthest_first_penalty": lambda X, g: countless.farthest_first_penalty(X, 5),
     "hdp_penalties": lambda X, g: np.array(countless.hdp_penalties(X, g, 3, 5)),
     "load_model": load_saved,
+    "near_duplicates": lambda X, g: countless.near_duplicates(np.vstack([X, X[:3] + 1e-9])).keep,
     "penalty_from_alpha": lambda X, g: countless.penalty_from_alpha(0.5, **spread(X)),
     "penalty_path": lambda X, g: countless.penalty_path(X).breakpoints,
     "report": page,
