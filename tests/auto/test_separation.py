@@ -125,3 +125,11 @@ def test_more_clusters_need_more_significant_valleys():
     X = np.random.default_rng(0).uniform(size=(2000, 2)) * [100, 1]
     labels = np.floor(X[:, 0]).astype(int)
     assert len(np.unique(separation(X, labels, links_of(X)).merge())) <= 3
+
+
+def test_far_rows_do_not_overflow_in_units_of_nearly_equal_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12)) * 1e3
+    X[1:3], X[4:6] = X[0] + 1e-9 * rng.normal(size=(2, 12)), X[3] + 1e-9 * rng.normal(size=(2, 12))
+    found = valley(X, np.arange(3), np.arange(3, 6), np.arange(6))
+    assert np.isfinite(found).all()

@@ -216,7 +216,7 @@ def _along(
         length = float(np.linalg.norm(end - start))
         from_start = rows - start
         along = from_start @ ((end - start) / length) if length > 0 else np.zeros(len(rows))
-        weight = np.exp(-0.5 * (np.square(from_start).sum(axis=1) - along**2) / beside)
+        weight = np.exp(-0.5 * _squares_beside(from_start, along) / beside)
         low, high = -REACH * width, length + REACH * width
         near = (weight > LEAST_WEIGHT) & (along > low) & (along < high)
         places = ((along[near] - low) * (N_BINS / (high - low))).astype(np.int64)
@@ -227,6 +227,14 @@ def _along(
         squares = kernel**2 @ np.bincount(bins, weight[near] ** 2, N_BINS)
         parts.append((sums, squares))
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _squares_beside(rows: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Return the squared distance of rows from a line, given their coordinates along it.
+
+    Rounding makes it negative for rows that are far away in units of very tight clusters.
+    """
+    return np.maximum(np.square(rows).sum(axis=1) - along**2, 0.0)
 
 
 def _lowest(sums: np.ndarray, squares: np.ndarray) -> tuple[float, float]:
@@ -265,7 +273,7 @@ def _excess(clusters: list[np.ndarray], width: float, beside: float) -> float:
     fewest = int(expected.argmin())
     away = np.vstack(clusters) - places[fewest]
     along = away @ direction
-    squares = along**2 / width**2 + (np.square(away).sum(axis=1) - along**2) / beside
+    squares = along**2 / width**2 + _squares_beside(away, along) / beside
     observed = np.exp(-0.5 * squares).sum()
     return float(np.log((observed + 0.5) / (expected[fewest] + 0.5)))
 
