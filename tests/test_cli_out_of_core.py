@@ -208,7 +208,7 @@ def test_predict_out_of_core_prepares_categories_and_names_bad_rows(run, tmp_pat
             ["t.parquet", "--columns", "x", "--categorical", "kind"],
             "--categorical cannot be combined",
         ),
-        (["t.parquet", "--exclude", "kind,colour", "--columns", "when"], "'when' is other"),
+        (["t.parquet", "--exclude", "kind,colour", "--columns", "parts"], "'parts' is other"),
         (["t.parquet", "--columns", "x", "--compare", "kind"], "--compare cannot be combined with"),
         (["t.parquet", "--columns", "x", "--group", "kind"], "it needs the whole table in memory"),
         (["t.parquet", "--columns", "x", "--method", "k-means"], "works with dp-means, not with k"),
@@ -234,6 +234,7 @@ def test_refusals_are_one_line_and_write_nothing(arguments, message, run, tmp_pa
             "when": pa.array(range(100), pa.timestamp("s")),
             "big": np.where(np.arange(100) == 72, np.inf, x),
             "signed": np.where(np.arange(100) == 87, -1, 1),
+            "parts": [[1, 2]] * 100,
         }
     )
     pq.write_table(table, tmp_path / "t.parquet")

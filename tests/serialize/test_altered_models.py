@@ -14,6 +14,7 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 import countless
+from countless._auto.linked import NeighborCommunities
 from countless._auto.merged import MergedMixture
 from countless._data.table import Numbers, Table, Unusable, Words
 from countless.k_medoids import KMedoids
@@ -60,6 +61,7 @@ MODELS = [
         X,
     ),
     ("MergedMixture", lambda: MergedMixture().fit(X), X),
+    ("NeighborCommunities", lambda: NeighborCommunities(n_neighbors=5).fit(X), X),
     *(
         (
             f"DPMixture {form}",

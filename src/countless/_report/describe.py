@@ -158,13 +158,13 @@ def cluster_names(
 ) -> list[str]:
     """Return a name for each cluster: given by the user, or from its words or traits.
 
-        Examples
-        --------
-        >>> from countless._labels import NOISE
-    from countless._report.summary import Trait
-        >>> low = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
-        >>> cluster_names([low, low._replace(label=NOISE)], {})
-        ['low age', 'noise']
+    Examples
+    --------
+    >>> from countless._labels import NOISE
+    >>> from countless._report.summary import Trait
+    >>> low = ClusterSummary(0, 12, 0.25, 3, [Trait("age", None, 20.0, 60.0, -2.0)])
+    >>> cluster_names([low, low._replace(label=NOISE)], {})
+    ['low age', 'noise']
     """
     ranked: list[list[str]] = []
     for one in clusters:

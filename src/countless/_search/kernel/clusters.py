@@ -61,17 +61,20 @@ class KernelTable:
         hardly move any, and all directions of a cluster are about as long as its first. The
         dimension is the participation ratio of the eigenvalues of the weighted, centred kernel.
         """
+        if not self.total > 0:
+            return False
         root = np.sqrt(self.weight)
         s = root / np.linalg.norm(root)
 
         def look(start, stop):
-            block = self.kernel[start:stop] * np.outer(root[start:stop], root)
+            # In units of the trace, so that squares do not overflow.
+            block = self.kernel[start:stop] / self.total * np.outer(root[start:stop], root)
             return np.vdot(block, block), block @ s
 
         square, products = zip(*self.each_stretch(look, TILES.rows), strict=True)
         along = np.concatenate(products)
         offset = float(s @ along)
-        scatter = self.total - offset
+        scatter = 1.0 - offset
         energy = float(sum(square)) - 2 * float(along @ along) + offset**2
         return bool(scatter**2 > FLAT_SHARE * np.count_nonzero(self.weight) * energy > 0)
 
