@@ -36,7 +36,7 @@ class Blocks:
     """Constants of blocks of rows; they change time and memory, never results."""
 
     # Values in a block: enough to make the overhead of calls small, few enough for load balance;
-    # a table of few values has at least so many blocks.
+    # a table of few values has at least `fewest` blocks.
     most_values: int = 2**20
     least_values: int = 2**16
     fewest: int = 16

@@ -17,7 +17,7 @@ class Pairs:
     # Candidate partners per cluster where merge costs are only estimated, to second order.
     n_partners: int = 8
     # Values computed at once; then bounds on the side of a tile of cluster pairs, which has one
-    # pair per so many bytes of the table.
+    # pair for each `bytes_a_pair` bytes of the table.
     chunk_values: int = 2**14
     least_tile: int = 64
     most_tile: int = 256

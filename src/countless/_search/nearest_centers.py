@@ -43,8 +43,9 @@ class Pruning:
     # A listed center is compared unless it is this much farther, divided by the number of
     # dimensions: in few dimensions a distance costs less than letting the bounds become loose.
     slack: float = 4.0
-    # Longest list of neighbors; at most one in so many centers is listed (a distance costs about as
-    # much as so many entries of a product), and all lists take at most this share of the table.
+    # Longest list of neighbors; at most one in `centers_a_neighbor` centers is listed (a distance
+    # costs about as much as that many entries of a product), and all lists take at most this share
+    # of the table.
     most_neighbors: int = 128
     centers_a_neighbor: int = 8
     lists_share: float = 1 / 64

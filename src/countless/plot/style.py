@@ -38,7 +38,7 @@ class Shown:
     # Plateaus beside the chosen one, and their least score relative to that of the chosen one.
     other_plateaus: int = 2
     plateau_score: float = 0.15
-    # The axes of a path extend by this factor beyond the last merge, and to so many clusters.
+    # The axes of a path extend by this factor beyond the last merge, and to `path_clusters`.
     beyond: float = 6.0
     path_clusters: int = 60
 
